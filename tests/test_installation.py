@@ -97,7 +97,7 @@ def test_everything_that_is_imported_is_declared(package: str) -> None:
 
 def test_plain_rooms_import_plain_packages() -> None:
     """`detect`, `score`, model files and the page need no extra."""
-    code = "import qms22.detection.results.page_content, qms22.detection.result, qms22.report;"
+    code = "import qms22.detection.results.page_content, qms22.detection.result, qms22.report.page;"
     code += "import sys;"
     code += "print(*{name.split('.')[0] for name in sys.modules})"
     result = subprocess.run(

@@ -54,3 +54,12 @@ def test_dropped_rows_are_told() -> None:
 def test_nothing_to_tell() -> None:
     normal, batch = (table(n_rows, 0)[["x", "rating", "unit"]] for n_rows in (200, 60))
     assert column_notes(encode_frames(normal, batch), 200, ()) == ()
+
+
+def test_shares_close_to_a_limit() -> None:
+    normal, batch = (table(3000, 0)[["x", "rating"]] for _ in range(2))
+    normal.loc[:298, "rating"] = np.nan
+    batch.loc[0, "rating"] = batch.loc[1:, "x"] = np.nan
+    assert column_notes(encode_frames(normal, batch), 3000, ()) == (
+        "missing: x 0 % (batch 100.0 %), rating 10.0 % (batch <0.1 %)",
+    )

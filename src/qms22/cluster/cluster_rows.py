@@ -16,14 +16,13 @@ from qms22.detection.streaming import rows_per_chunk
 
 
 class ClusterRows(LazyRows):
-    """The rows of a `ClusterTable` of numbers; error messages call them by `name`."""
+    """The rows of a `ClusterTable` of numbers."""
 
     is_distributed = True
     is_on_gpu = False
 
-    def __init__(self, table: ClusterTable, name: str) -> None:
-        self.table = table
-        self._name = name
+    def __init__(self, table: ClusterTable) -> None:
+        self.table, self._name = table, table.name
 
     @property
     def header(self) -> pd.DataFrame:

@@ -20,7 +20,6 @@ from qms22.cluster.cluster_rows import ClusterRows
 from qms22.cluster.cluster_table import ClusterTable, numbered
 from qms22.decisions.comparison import Comparison
 from qms22.detection.result import Detection
-from qms22.detection.rows import placed
 from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import DEFAULT_DRAW, rows_per_chunk
 from qms22.estimators.base import for_workers
@@ -76,9 +75,7 @@ class ClusterDetection(Detection):
             for chunk in numbered(number, chunks, starts):
                 scores = _score(scorer, read, chunk) if known is None else known[chunk.index]
                 scores[np.isin(chunk.index, marked)] = np.nan
-                p_values = np.full(len(chunk), np.nan)
-                if ruler is not None:
-                    p_values = Comparison.of(ruler, scores).p_values
+                p_values = np.nan if ruler is None else Comparison.of(ruler, scores).p_values
                 is_flagged = np.isin(chunk.index, flagged)
                 yield chunk.assign(score=scores, p_value=p_values, flagged=is_flagged)
 
@@ -154,13 +151,11 @@ def fit(detector: DetectorT, normal: Any, batch: Any, **options: Any) -> Detecto
     detector
         Fitted as by ``fit`` with the same rows in memory, to the bit, with all its methods.
     """
-    rows: list[Any] = [
-        ClusterRows(open_cluster_table(table, name), name)
-        for table, name in ((normal, "X"), (batch, "unlabeled"))
-    ]
+    tables = open_cluster_table(normal, "X"), open_cluster_table(batch, "unlabeled")
     detector._check_parameters()
     if detector._n_drawn is None:
-        _warn_of_all(*(each.table for each in rows))
+        _warn_of_all(*tables)
+    rows: list[Any] = [ClusterRows(table) for table in tables]
     return detector.fit(rows[0], unlabeled=rows[1], **options)
 
 
@@ -237,10 +232,9 @@ def _score(
     scorer: TableScorer, read: Callable[[pd.DataFrame], pd.DataFrame], chunk: pd.DataFrame
 ) -> NDArray[np.float64]:
     """Score rows of the engine's table, some at a time; NaN for those that are dropped."""
-    n_rows = rows_per_chunk(len(scorer.encoder.typical_row_))
-    parts = [np.empty(0)]
+    n_rows, found = rows_per_chunk(len(scorer.encoder.typical_row_)), np.full(len(chunk), np.nan)
     for first in range(0, len(chunk), n_rows):
-        rows = chunk.iloc[first : first + n_rows]
-        positions, scores, _ = scorer.score(FrameTable(read(rows)).columns(), is_part=True)
-        parts.append(placed(scores, positions, len(rows)))
-    return np.concatenate(parts)
+        rows = read(chunk.iloc[first : first + n_rows])
+        positions, scores, _ = scorer.score(FrameTable(rows).columns(), is_part=True)
+        found[first + positions] = scores
+    return found

@@ -38,7 +38,6 @@ class SparkTable(ClusterTable):
 
 
 def _number() -> int:
-    """Return the number of the partition that this executor works on."""
     context = TaskContext.get()
     assert context is not None
     return int(context.partitionId())

@@ -44,7 +44,6 @@ def note_dropped(scores: NDArray[np.float64], n_marked: int = 0) -> tuple[str, .
 
 
 def _missing(encoded: EncodedTables) -> str:
-    """Return the share of missing cells of each column that is used and has any."""
     tables = encoded.normal_cells, encoded.batch_cells
     shares = {
         name: [float(np.mean(cells[name].missing)) if name in cells else 0.0 for cells in tables]
@@ -59,9 +58,8 @@ def _missing(encoded: EncodedTables) -> str:
 
 
 def _percent(share: float) -> str:
-    if share in (0, 1):
-        return f"{share:.0%}".replace("%", " %")
-    return f"{100 * share:.{0 if 0.1 <= share <= 0.9 else 1}f} %".replace("0.0 %", "<0.1 %")
+    text = f"{100 * share:.{0 if share in (0, 1) or 0.1 <= share <= 0.9 else 1}f} %"
+    return "<0.1 %" if text == "0.0 %" else text
 
 
 def _left_out(encoded: EncodedTables, ignored: Collection[str]) -> str:

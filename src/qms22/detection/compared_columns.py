@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,28 +55,19 @@ def judge_tables(
     if comparison is not None:
         bound = comparison.bound(outlier_confidence(_CONFIDENCE))
         evidence = row_evidence(comparison.counts)
-    profile, excepted = None, frozenset[str]()
+    profile, excepted, left_out = None, frozenset[str](), encoder.ignored_
     if past is not None:
         profile, excepted = profile_batch(pairs, evidence, _weekday(encoder, batch)), past.excepted
         if (over_time := past.compare(profile)) is not None:
+            moved = compare_columns(pairs)
             verdict = over_time.judge(
-                compare_columns(pairs),
-                n_scored,
-                bound=bound,
-                left_out=encoder.ignored_,
-                excepted=excepted,
+                moved, n_scored, bound=bound, left_out=left_out, excepted=excepted
             )
             return verdict, {**profile, "over_time": over_time.facts(verdict)}
     order, distance = time_order(take_rows(normal, drawn)), time_distance(normal, batch)
-    verdict = judge_batch(
-        compare_over_time(pairs, order, distance, 1.0 - _CONFIDENCE),
-        n_scored,
-        bound=bound,
-        confidence=_CONFIDENCE,
-        left_out=encoder.ignored_,
-        excepted=excepted,
-    )
-    return verdict, profile
+    found = compare_over_time(pairs, order, distance, 1.0 - _CONFIDENCE)
+    judge = partial(judge_batch, found, n_scored, confidence=_CONFIDENCE)
+    return judge(bound=bound, left_out=left_out, excepted=excepted), profile
 
 
 def _weekday(encoder: TabularEncoder, batch: Columns) -> int | None:

@@ -101,17 +101,8 @@ def encode_tables(
     if is_whole:
         # Parts of a large batch are encoded one by one, and without this.
         _fill_in(encoder, neutral, normal_cells, batch_cells, rows)
-    return EncodedTables(
-        encoder,
-        places,
-        positions,
-        LazyRows(known),
-        rows,
-        _encode_marked(encoder, marked),
-        normal_cells,
-        batch_cells,
-        whole,
-    )
+    matrices = LazyRows(known), rows, _encode_marked(encoder, marked)
+    return EncodedTables(encoder, places, positions, *matrices, normal_cells, batch_cells, whole)
 
 
 def _moves(
@@ -238,7 +229,6 @@ def _encode(
 
 
 def _encode_marked(encoder: TabularEncoder, marked: Sequence[MarkedRows]) -> Marks:
-    """Encode the marked rows that are used."""
     are_anomalies = [np.empty(0, dtype=bool)]
     matrices = [np.empty((0, len(encoder.typical_row_)))]
     for name, table, is_anomaly in marked:

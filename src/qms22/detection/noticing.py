@@ -189,7 +189,6 @@ def _schema(found: Detection) -> Iterator[Noticed]:
 def _kinds(
     found: Detection, normal: Columns, batch: Columns, names: Sequence[str]
 ) -> Iterator[Noticed]:
-    """Return the columns that hold another kind of values than before."""
     for name in names:
         if normal[name].missing.all() or batch[name].missing.all():
             continue
@@ -247,7 +246,6 @@ def _resent(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[N
 
 
 def _missing(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[Noticed]:
-    """Return the columns with missing cells that never had any."""
     for name in names:
         n_missing = int(batch[name].missing.sum())
         is_complete = len(normal[name].values) >= _LEAST_COMPLETE and not normal[name].missing.any()
@@ -277,7 +275,6 @@ def _dates(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
 
 
 def _excepted(found: Detection) -> Iterator[Noticed]:
-    """Return the columns that moved and may do so."""
     for each in found.exceptions:
         moved = [] if found.verdict is None else found.verdict.excepted
         if changes := [column.change for column in moved if column.name == each.column]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -51,7 +51,6 @@ class PastBatches:
         self.tables = self._with_accepted(tables, ignore)
 
     def _known(self, others: Sequence[HistoryEntry]) -> Past:
-        """Return what the history knows of the other batches, to compare this one with them."""
         spent = [each.over_time["spent"] for each in others if each.over_time and not each.incident]
         profiles = [each.profile for each in others if each.accepted and each.profile]
         budget = next_budget(spent, sum(each.is_called_bad for each in others))
@@ -118,21 +117,18 @@ class PastBatches:
             return found
         if before is not None:
             warn_user(f"the batch was in the history already; entry {before} was replaced")
-        found = replace(found, history=entries, notes=(*found.notes, *_note_over_time(entries[-1])))
+        found = replace(found, history=entries)
+        if (facts := entries[-1].over_time) is not None:
+            note = (
+                f"compared with {facts['compared_with']:,} accepted batches; an alarm needs p ≤ "
+                f"{facts['level']:.2g}, and {100 * facts['left'] / facts['rate']:.0f} % of the "
+                f"budget of false alarms of this history is left (rate {facts['rate']:g})"
+            )
+            found = replace(found, notes=(*found.notes, note))
         if options.accept and is_acceptable(found):
             accepted = self._history.accept(entries[-1].number)
             found = replace(found, history=(*entries[:-1], accepted))
         return found
-
-
-def _note_over_time(entry: HistoryEntry) -> Iterator[str]:
-    """Return how a batch was judged, if it was compared with earlier ones."""
-    if (facts := entry.over_time) is not None:
-        yield (
-            f"compared with {facts['compared_with']:,} accepted batches; an alarm needs p ≤ "
-            f"{facts['level']:.2g}, and {100 * facts['left'] / facts['rate']:.0f} % of the budget "
-            f"of false alarms of this history is left (rate {facts['rate']:g})"
-        )
 
 
 def is_acceptable(found: Detection, *, is_policy_met: bool = True) -> bool:
@@ -166,7 +162,6 @@ def _newest(accepted: dict[int, pd.DataFrame]) -> list[pd.DataFrame]:
 
 
 def _join(normal: pd.DataFrame, accepted: list[pd.DataFrame]) -> pd.DataFrame:
-    """Append rows to a table, whose rows keep their places and their index."""
     names = [str(name) for name in normal.columns]
     accepted = [rows.reindex(columns=names) for rows in accepted]
     columns = [

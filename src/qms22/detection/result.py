@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from qms22 import __version__
 from qms22._runtime.validation import check_count
 from qms22.checks import OddCells, TableChecks
 from qms22.decisions.comparison import Comparison
+from qms22.decisions.ruler import why_none
 from qms22.decisions.verdict import Verdict
 from qms22.detection.findings.finding import Finding
 from qms22.detection.history.history_entry import ColumnException, HistoryEntry
@@ -23,16 +25,24 @@ from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.noticing import Noticed, notice
 from qms22.detection.policy import Rule, check_rules
 from qms22.detection.reasons.row_reasons import RowReason
-from qms22.detection.results import result_files, result_table, result_text
 from qms22.detection.results.result_data import provenance_of, result_data
-from qms22.detection.results.result_table import rows_to_check
+from qms22.detection.results.result_files import Target, write_tables
+from qms22.detection.results.result_table import (
+    beside,
+    in_file_order,
+    notebook_text,
+    parted_lines,
+    parted_rows,
+    rows_to_check,
+    summary_of,
+)
+from qms22.detection.results.result_workbook import Remarks
 from qms22.detection.search_options import preset_of
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.models import save_model
 from qms22.tables import Table, TabularEncoder
 from qms22.tables.columns.cells import Columns
-from qms22.tables.databases.database_place import DatabasePlace
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,12 +185,46 @@ class Detection:
     @property
     def answer(self) -> str:
         """How many rows are flagged, and how many of these are normal at most: a sentence."""
-        return result_text.answer_of(self)
+        n_flagged, n_rows = self.n_flagged, self.n_scored
+        rate = "" if self.fdr is None else f" (false discovery rate {self.fdr:g})"
+        are = "is" if n_flagged <= 1 else "are"
+        rows = "row" if n_rows == 1 else "rows"
+        count = f"{n_flagged:,}" if n_flagged else "None"
+        words = f"{count} of {n_rows:,} {rows} {are} flagged{rate}"
+        if not n_flagged or self.comparison is None:
+            return f"{words}."
+        n_false = self.false_at_most()
+        if n_false == n_flagged:
+            return f"{words}; {'it' if n_flagged == 1 else 'all of them'} may be normal."
+        false = f"at most {n_false:,} of them {'is' if n_false == 1 else 'are'}"
+        if not n_false:
+            false = "it is not" if n_flagged == 1 else "none of them is"
+        return f"{words}; {false} normal (90 % sure)."
 
     @property
     def remark(self) -> str:
         """What to know about the flagged rows, or why there are none; may be empty."""
-        return result_text.remark_of(self)
+        decision = None if self.verdict is None else self.verdict.decision
+        if not self.n_flagged:
+            if self.fdr is None or self.comparison is None:
+                return ""
+            why = why_none(self.n_scored, self.comparison.ruler.n_known, self.fdr) or ""
+            # That no row is flagged, `answer` says.
+            words = why.removeprefix("no row is flagged: ")
+            return f"{words[:1].upper()}{words[1:]}." if words else ""
+        if decision == "drift" and not self.is_drift_scored:
+            return "The columns that moved were left out, so the flags do not depend on them."
+        if decision == "drift":
+            return (
+                "The rows may be flagged only because the batch has drifted; follow the advice "
+                "before you look at them."
+            )
+        if decision == "fine" and self.fdr is not None:
+            return (
+                "The evidence of the flagged rows is too weak for an alarm: they are worth a look, "
+                "but may all be normal."
+            )
+        return ""
 
     @property
     def p_values(self) -> NDArray[np.float64] | None:
@@ -312,7 +356,8 @@ class Detection:
             "_" appended. Rows marked as anomalies or as normal come last, without a rank. Dropped
             rows are not in the table. The index is that of the batch.
         """
-        return result_table.ranked_table(self, only_flagged=only_flagged)
+        rows = self.top if only_flagged else np.append(self.ranking, self._decided)
+        return pd.concat(beside(self, self.source.take(rows), rows), axis=1)
 
     def tables(self) -> Iterator[pd.DataFrame]:
         """Iterate over what `table` returns, in parts if the batch is not in memory.
@@ -320,11 +365,9 @@ class Detection:
         The parts have the rows in the order of the file. They take about twenty bytes of memory
         per row, besides the scores.
         """
-        return iter([self.table()]) if self.source.is_loaded else result_table.in_file_order(self)
+        return iter([self.table()]) if self.source.is_loaded else in_file_order(self)
 
-    def write(
-        self, path: str | PathLike[str] | DatabasePlace, *, only_flagged: bool = False
-    ) -> None:
+    def write(self, path: Target, *, only_flagged: bool = False) -> None:
         """Write what `table` returns to a file, or to a new table of a database.
 
         Parameters
@@ -337,19 +380,24 @@ class Detection:
         only_flagged : bool
             Whether to write the flagged rows alone, in order of rank.
         """
-        result_files.write_result(self, path, only_flagged=only_flagged)
+        if str(path).lower().endswith(".xlsx"):
+            table = self.table(only_flagged=only_flagged)
+            write_tables([table], path, Remarks.of(self, result_data(self), table))
+        else:
+            write_tables([self.table(only_flagged=True)] if only_flagged else self.tables(), path)
 
-    def write_parted(
-        self,
-        good: str | PathLike[str] | DatabasePlace | None = None,
-        bad: str | PathLike[str] | DatabasePlace | None = None,
-    ) -> None:
+    def write_parted(self, good: Target | None = None, bad: Target | None = None) -> None:
         """Part the batch: write the flagged rows with their reasons to `bad`, others to `good`.
 
         The files are as in `write`. Rows keep their columns and their order. Known anomalies are
         bad rows; rows without a score, which were dropped or marked as normal, are good ones.
         """
-        result_files.write_parted(self, good, bad)
+        written = self.source.content.written
+        for path, is_bad in ((good, False), (bad, True)):
+            if path is not None:
+                # From one text file to another one, rows stay as they are written.
+                lines = None if written is None else parted_lines(self, written(), is_bad=is_bad)
+                write_tables(parted_rows(self, is_bad=is_bad), path, lines=lines)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save the encoder, the detector and the checks as a model file for `qms22.score`.
@@ -362,11 +410,25 @@ class Detection:
 
     def summary(self) -> pd.DataFrame:
         """Return the flagged rows without the columns of the batch, except `id`."""
-        return result_table.summary_of(self, self.top)
+        return summary_of(self, self.top)
 
     def facts(self) -> dict[str, str]:
         """Return how the result was made, in words."""
-        return result_text.facts_of(self)
+        parameters = self.detector.get_params()
+        names = ("n_splits", "n_members", "n_components", "max_iter", "scaling", "n_restarts")
+        facts = {} if self.normal_table is None else {"known-normal rows": f"{self.n_normal:,}"}
+        facts["rows of the batch"] = f"{self.n_scored:,}"
+        if 0 < self.n_drawn < self.n_scored:
+            facts["of these learned from"] = f"{self.n_drawn:,}"
+        if self.marks is not None:
+            facts["marks"] = str(self.marks)
+        if self.verdict is not None:
+            facts["verdict"] = str(self.verdict)
+        facts["detector"] = type(self.detector).__name__
+        facts["settings"] = ", ".join(f"{n} {parameters[n]}" for n in names if n in parameters)
+        if self.fdr is not None:
+            facts["false discovery rate"] = f"{self.fdr:g}"
+        return {**facts, "seed": str(parameters["random_state"]), "qms22": __version__}
 
     def report(
         self,
@@ -395,14 +457,25 @@ class Detection:
             More about how the result was made.
         """
         # Imported here: jinja2 takes time, and not every run writes a page.
-        from qms22.detection.results.page_content import write_report
+        from qms22.detection.results.page_content import page_content
+        from qms22.report.page import write_page
 
+        if Path(path).suffix.lower() not in (".html", ".htm"):
+            # The path of a table, given by mistake, must not lose the table.
+            raise ValueError(f"a report is an .html file; got {str(path)!r}")
         title = title or f"Suspicious rows of {self.source.title}"
-        return write_report(self, Path(path), title, truth, {**(facts or {}), **self.facts()})
+        content = page_content(self, title, truth, {**(facts or {}), **self.facts()})
+        return write_page(Path(path), content)
 
     def __repr__(self) -> str:
-        return result_text.short_text(self)
+        rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
+        false = ""
+        if self.n_flagged and self.comparison is not None:
+            false = f", at most {self.false_at_most():,} of them normal"
+        verdict = "" if self.verdict is None else f"; {self.verdict.short}"
+        flagged = f"{self.n_flagged:,} of {self.n_scored:,} rows flagged"
+        return f"Detection: {flagged}{rate}{false}{verdict}"
 
     def _repr_html_(self) -> str:
         """Return the first flagged rows for a notebook, or the first rows if none is flagged."""
-        return result_text.notebook_text(self)
+        return notebook_text(self)

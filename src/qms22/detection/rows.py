@@ -73,12 +73,3 @@ def most_suspicious(scores: NDArray[np.float64], k: int) -> NDArray[np.intp]:
         best = np.concatenate([best, np.arange(part.start, part.stop)])
         best = best[np.argsort(-scores[best], kind="stable")[:k]]
     return best
-
-
-def placed(
-    values: NDArray[np.float64], positions: NDArray[np.intp], n_rows: int
-) -> NDArray[np.float64]:
-    """Return values of some rows as an array for all rows, with NaN for the others."""
-    result = np.full(n_rows, np.nan)
-    result[positions] = values
-    return result

@@ -48,7 +48,6 @@ from qms22.detection.rows import (
     flag_top,
     most_suspicious,
     note_repeated,
-    placed,
 )
 from qms22.detection.scorer import TableScorer, fit_detector, measure_normal
 from qms22.detection.search_options import SearchOptions
@@ -183,7 +182,11 @@ def detect(
     tables = open_tables(normal, batch, max_samples)
     given = marks if isinstance(marks, list | tuple) else [] if marks is None else [marks]
     marked = [open_table(each) for each in given]
-    inputs = ("normal", tables.normal), ("batch", tables.batch), *(("marks", m) for m in marked)
+    inputs = (
+        ("normal", tables.normal),
+        ("batch", tables.batch),
+        *(("marks", each) for each in marked),
+    )
     id_name = check_column(tables.batch, "id", id, "the names of rows")
     asked = find_ignored(tables, ignore)
     ignored = [*asked, *([] if id_name is None else [id_name])]
@@ -319,13 +322,14 @@ def _score_batch(
 ) -> tuple[NDArray[np.float64], OddCells]:
     """Return the score of every row of the batch, NaN where one is dropped, and odd cells."""
     begin_stage("scoring")
-    positions, scores, odd = scorer.score_batch(encoded, is_part=tables.is_scattered)
+    positions, of_drawn, odd = scorer.score_batch(encoded, is_part=tables.is_scattered)
+    if not tables.is_batch_whole:
+        scores, odd = score_rows(tables.batch, scorer, scorer.detector.verbose)
+        if tables.marks is not None:
+            scores[tables.marks.decided] = np.nan
+        return scores, odd
     n_rows = tables.batch.n_rows
-    if tables.is_batch_whole:
-        found = OddCells.empty(n_rows)
-        found.put(positions, odd)
-        return placed(scores, positions, n_rows), found
-    scores, odd = score_rows(tables.batch, scorer, scorer.detector.verbose)
-    if tables.marks is not None:
-        scores[tables.marks.decided] = np.nan
-    return scores, odd
+    scores, found = np.full(n_rows, np.nan), OddCells.empty(n_rows)
+    scores[positions] = of_drawn
+    found.put(positions, odd)
+    return scores, found

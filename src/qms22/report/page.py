@@ -61,7 +61,7 @@ def write_page(path: Path, content: PageContent) -> Path:
         data=Markup(data),
         # Marks are kept in the browser for these data and no others.
         hash=hashlib.sha256(data.encode("ascii")).hexdigest()[:32],
-        given=(content.marked if content.marked is None else content.marked.iloc[_GIVEN]),
+        given=None if content.marked is None else content.marked.iloc[_GIVEN],
         picture=history_picture(content.history),
     )
     atomic_write(path, page.encode())

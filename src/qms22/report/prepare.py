@@ -105,7 +105,6 @@ def _columns(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]]
 
 
 def _marked(content: PageContent, payload: Payload) -> list[dict[str, Any]]:
-    """Pack the rows that were marked before and not searched: names, marks and columns."""
     if content.marked is None:
         return []
     return [
@@ -140,16 +139,9 @@ def _features(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]
         if name in content.normal:
             bins = bin_feature(content.normal[name], cells, content.flagged)
             if bins is not None:
-                yield {
-                    "name": name,
-                    "kind": bins.kind,
-                    "edges": bins.edges,
-                    "labels": bins.labels,
-                    "normal": bins.normal,
-                    "nMissing": bins.n_missing,
-                    "isClipped": bins.is_clipped,
-                    "bins": payload.add(bins.codes),
-                }
+                packed = {"nMissing": bins.n_missing, "isClipped": bins.is_clipped}
+                same = {each: getattr(bins, each) for each in ("kind", "edges", "labels", "normal")}
+                yield {"name": name, **same, **packed, "bins": payload.add(bins.codes)}
 
 
 def rows_reached(ranked: NDArray[np.float64], n_kept: int) -> NDArray[np.intp]:

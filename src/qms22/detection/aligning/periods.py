@@ -96,7 +96,8 @@ def find_periods(
         for name in encoder.groups_:
             plan, days = encoder._plans_by_name[name], part_name(name, "days")
             if days in plan.outputs and not dates.keys() & {name, days}:
-                dates |= _days_to_leave_out(plan)
+                has_rest = bool(plan.without_parts([days]).outputs)
+                dates |= {days: _LATER_NOTE} if has_rest else {name: f"{_LATER_NOTE}; ignored"}
     others |= _calendar_columns(encoder, normal, rows, is_later=bool(dates))
     is_any_left = bool(encoder.groups_.keys() - dates.keys() - others.keys())
     return {**dates, **others} if is_any_left else dates
@@ -113,7 +114,10 @@ def _calendar_columns(
     names = [
         name
         for name, plan in encoder._plans_by_name.items()
-        if plan.outputs and name not in (encoder.kinds or {}) and says_which_time(normal[name])
+        if plan.outputs
+        and name not in (encoder.kinds or {})
+        # Others in a later batch: months, but no hours.
+        and _part(normal[name]) not in {None, *_RECURRING}
     ]
     is_later |= any(
         _count_whole_outside(normal[name], rows[name]) > _most(rows[name], _MOST_DATES)
@@ -123,7 +127,6 @@ def _calendar_columns(
 
 
 def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells) -> bool:
-    """Return whether a column has dates of which most are before or after all normal ones."""
     if plan.kind != "date" or part_name(plan.name, "days") not in plan.outputs:
         return False
     n_outside = int(np.count_nonzero(_outside(normal.values, rows.values)))
@@ -163,13 +166,6 @@ def _dates_to_leave_out(plan: ColumnPlan, normal: Cells, rows: Cells) -> dict[st
         each for each in ("hour", "weekday") if part_name(plan.name, each) in left
     )
     return dict.fromkeys(parts, f"{_DATE_NOTE}; only {cycles} used")
-
-
-def _days_to_leave_out(plan: ColumnPlan) -> dict[str, str]:
-    """Return the days of a date, or the column if it has nothing else."""
-    days = part_name(plan.name, "days")
-    has_rest = bool(plan.without_parts([days]).outputs)
-    return {days if has_rest else plan.name: _LATER_NOTE if has_rest else f"{_LATER_NOTE}; ignored"}
 
 
 def _most(rows: Cells, share: float) -> float:
@@ -218,11 +214,6 @@ def says_when(cells: Cells) -> bool:
         part = _part_of_name(cells.name)
         return part is not None and len(cells.levels) <= _UNITS[part][1]
     return _part(cells) is not None
-
-
-def says_which_time(cells: Cells) -> bool:
-    """Return whether a column of numbers has others in a later batch: months, but no hours."""
-    return _part(cells) not in {None, *_RECURRING}
 
 
 def _part(cells: Cells) -> str | None:

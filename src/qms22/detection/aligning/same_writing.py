@@ -170,7 +170,6 @@ def _sample(table: Table, columns: list[str]) -> dict[str, Cells]:
 def _find_zones(
     known: Columns, new: Columns, tables: tuple[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the zones to convert columns of the batch to, and notes."""
     zones, local = {}, []
     for name in known:
         zone, other = known[name].zone, new[name].zone

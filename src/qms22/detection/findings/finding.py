@@ -154,7 +154,7 @@ def find_findings(
         if misfit and (subgroup is None or misfit[1] > subgroup.score):
             found.append(misfit[0])
         elif subgroup:
-            found = _add(_finding(subgroup, tables, left), subgroup, tables, found)
+            found = _add(subgroup, tables, left, found)
         else:
             break
         left &= ~np.isin(rows, found[-1].rows)
@@ -162,13 +162,13 @@ def find_findings(
 
 
 def _add(
-    finding: Finding, subgroup: Subgroup, tables: _Rows, found: Sequence[Finding]
+    subgroup: Subgroup, tables: _Rows, left: NDArray[np.bool_], found: Sequence[Finding]
 ) -> list[Finding]:
     """Return findings with one more, which takes in those that it is a milder form of."""
-    holds = subgroup.holds()[tables.n_normal :]
+    finding, holds = _finding(subgroup, tables, left), subgroup.holds()[tables.n_normal :]
+    is_rare = finding.normal_share is not None and finding.normal_share <= _RARE_SHARE
     kept, rows = [], [finding.rows]
     for other in found:
-        is_rare = finding.normal_share is not None and finding.normal_share <= _RARE_SHARE
         if is_rare and {*other.columns} == {*finding.columns} and holds[other.rows].all():
             rows.append(other.rows)
         else:
@@ -287,15 +287,10 @@ def _name(subgroup: Subgroup, tables: _Rows, rows: NDArray[np.intp]) -> tuple[st
 
 def _largest_misfit(tables: _Rows, left: NDArray[np.bool_]) -> tuple[Finding, float] | None:
     """Return rows whose first reason is that the same column does not fit others, and a score."""
-    blamed = {
-        at: tables.reasons[at][0]
-        for at in np.flatnonzero(left).tolist()
-        if tables.reasons[at] and len(tables.reasons[at][0]) > 1
-    }
+    first = {at: next(iter(tables.reasons[at]), ()) for at in np.flatnonzero(left).tolist()}
+    blamed = {at: columns for at, columns in first.items() if len(columns) > 1}
     counts = Counter(columns[0] for columns in blamed.values())
-    if not counts:
-        return None
-    column, count = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    column, count = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
     if count < _LEAST_MEMBERS:
         return None
     members = [at for at, columns in blamed.items() if columns[0] == column]

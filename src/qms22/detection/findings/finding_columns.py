@@ -146,7 +146,6 @@ def _number_attributes(
 def _cyclic_attributes(
     name: str, values: NDArray[np.float64], *, is_only_date: bool
 ) -> Iterator[Attribute]:
-    """Yield the hour of the day and the weekday of a date."""
     prefix = "" if is_only_date else f"{name} "
     # 1970 began on a Thursday.
     hours, weekdays = values % DAY // (DAY / 24), (values // DAY + 3) % 7
@@ -163,15 +162,9 @@ def _cyclic_attributes(
 
         first, length = (x.ravel() for x in np.indices((n_times, n_times // 2)))
         spans = np.stack([first, first + length], axis=1)
-        yield Attribute(
-            name,
-            part,
-            np.where(np.isnan(times), n_times, times).astype(np.intp),
-            spans,
-            np.full(len(spans), math.log(len(spans))),
-            label,
-            n_times,
-        )
+        costs = np.full(len(spans), math.log(len(spans)))
+        codes = np.where(np.isnan(times), n_times, times).astype(np.intp)
+        yield Attribute(name, part, codes, spans, costs, label, n_times)
 
 
 def _hour_range(first: int, last: int) -> str:

@@ -61,20 +61,19 @@ class Scale:
         at = int(np.searchsorted(self.distinct, limit))
         below, above = self.distinct[at - 1], self.distinct[at]
         is_outside = below >= self.known[-1] if is_above else above <= self.known[0]
-        remark = "outside all normal rows" if is_outside else ""
         signs = (">", ">=") if is_above else ("<", "<")
         if self.is_date:
-            word = "from" if is_above else "before"
-            return f"{self.name} {word} {self.show(above)}", remark
-        if below < 0 <= above or (is_above and below == 0):
-            return f"{self.name} {signs[int(below < 0)]} {self.show(0.0)}", remark
-        if self.is_whole and is_above:
-            return f"{self.name} >= {self.show(above)}", remark
-        if self.is_whole:
-            return f"{self.name} <= {self.show(below)}", remark
-        if is_outside or len(self.distinct) <= _MOST_BINS:
-            limit = round_between(below, above)
-        return f"{self.name} {signs[int(limit == above)]} {self.show(limit)}", remark
+            sign, limit = "from" if is_above else "before", above
+        elif below < 0 <= above or (is_above and below == 0):
+            sign, limit = signs[int(below < 0)], 0.0
+        elif self.is_whole:
+            sign, limit = (">=", above) if is_above else ("<=", below)
+        else:
+            if is_outside or len(self.distinct) <= _MOST_BINS:
+                limit = round_between(below, above)
+            sign = signs[int(limit == above)]
+        remark = "outside all normal rows" if is_outside else ""
+        return f"{self.name} {sign} {self.show(limit)}", remark
 
 
 def _distinct(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -159,16 +159,13 @@ class SubgroupSearch:
         rows = self._flagged[left]
         scores = likelihood_ratios(self._count(rows), len(rows), exact.log(self._shares))
         scores -= self._costs
-        found: dict[frozenset[Condition], Subgroup] = {}
-        for start in self._best_by_attribute(scores):
-            group = self._grow(int(start), left)
-            found.setdefault(frozenset(group.conditions), group)
-        return sorted(found.values(), key=lambda group: -group.score)
-
-    def _best_by_attribute(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         best = [a + int(np.argmax(scores[a:b])) for a, b in itertools.pairwise(self._first_of)]
-        order = np.argsort(-scores[best], kind="stable")[:_N_STARTS]
-        return np.array(best)[order][scores[best][order] > 0]
+        found: dict[frozenset[Condition], Subgroup] = {}
+        for start in sorted(best, key=lambda at: -scores[at])[:_N_STARTS]:
+            if scores[start] > 0:
+                group = self._grow(start, left)
+                found.setdefault(frozenset(group.conditions), group)
+        return sorted(found.values(), key=lambda group: -group.score)
 
     def _grow(self, start: int, left: NDArray[np.bool_]) -> Subgroup:
         """Add conditions while the score grows, then drop those without which it is no lower."""

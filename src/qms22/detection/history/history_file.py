@@ -178,8 +178,7 @@ class BatchHistory:
 
         Raise ValueError if there is no such batch, or its rows are no longer kept.
         """
-        with self._writing() as database:
-            entry = _find(database, number, self.path)
+        with self._changing(number) as (database, entry):
             if entry.incident is not None:
                 raise ValueError(
                     f"batch {number} ({entry.batch}) is tagged as an incident: {entry.incident}; "
@@ -202,8 +201,7 @@ class BatchHistory:
 
         Raise ValueError if there is no such batch.
         """
-        with self._writing() as database:
-            entry = _find(database, number, self.path)
+        with self._changing(number) as (database, entry):
             database.execute("update batches set accepted = null where number = ?", (number,))
             database.execute("delete from incidents where number = ?", (number,))
         return replace(entry, accepted=None, incident=None)
@@ -214,8 +212,7 @@ class BatchHistory:
         Raise ValueError if there is no such batch, or no reason.
         """
         because = _check_because(because)
-        with self._writing() as database:
-            entry = _find(database, number, self.path)
+        with self._changing(number) as (database, entry):
             values = number, now(), because
             database.execute("insert or replace into incidents values (?, ?, ?)", values)
             database.execute("update batches set accepted = null where number = ?", (number,))
@@ -285,8 +282,19 @@ class BatchHistory:
             return [read(row) for row in database.execute(query, values)]
 
     @contextmanager
+    def _changing(self, number: int) -> Iterator[tuple[sqlite3.Connection, HistoryEntry]]:
+        """Open the file for one transaction on a batch; raise ValueError if there is none."""
+        with self._writing() as database:
+            row = database.execute(f"{SELECT_ENTRIES} where number = ?", (number,)).fetchone()
+            if row is None:
+                raise ValueError(
+                    f"{self.path} has no batch {number}; 'qms22 history {self.path}' lists its "
+                    "batches"
+                )
+            yield database, read_entry(row)
+
+    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction, and create it if there is none."""
         with self._open("rwc") as database:
             database.execute("begin immediate")
             try:
@@ -364,10 +372,3 @@ def _check_kind(database: sqlite3.Connection, path: Path) -> None:
         raise ValueError(f"{path} is another kind of database; name another file")
     if version > _VERSION:
         raise ValueError(f"{path} was written by a later version; upgrade qms22 to use it")
-
-
-def _find(database: sqlite3.Connection, number: int, path: Path) -> HistoryEntry:
-    row = database.execute(f"{SELECT_ENTRIES} where number = ?", (number,)).fetchone()
-    if row is None:
-        raise ValueError(f"{path} has no batch {number}; 'qms22 history {path}' lists its batches")
-    return read_entry(row)

@@ -146,11 +146,10 @@ def find_rows(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], dict[i
     that both tables have: names and numbers often occur again in other tables. Return the position
     of each, -1 if it is not found, and by row of the marks why it is not.
     """
-    rows, candidates = _candidates(marked, batch)
+    pairs = _candidates(marked, batch)
     positions = np.full(len(marked.marks), -1, dtype=np.intp)
     reasons = {row: _why_not_there(marked, row, batch.name) for row in range(len(positions))}
-    differences = _differences(marked, batch, rows, candidates)
-    for row, at, difference in zip(rows.tolist(), candidates.tolist(), differences, strict=True):
+    for (row, at), difference in zip(pairs, _differences(marked, batch, pairs), strict=True):
         if difference:
             reasons[row] = f"{marked.title(row)} has {difference} in {batch.name}"
             continue
@@ -164,13 +163,12 @@ def find_rows(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], dict[i
     return positions, {row: why for row, why in reasons.items() if positions[row] < 0}
 
 
-def _differences(
-    marked: MarkTable, batch: Table, rows: NDArray[np.intp], candidates: NDArray[np.intp]
-) -> list[str]:
+def _differences(marked: MarkTable, batch: Table, pairs: list[tuple[int, int]]) -> list[str]:
     """Return how marked rows differ from rows of the batch; an empty text if they agree."""
     columns = marked.compared
-    if not columns or not len(rows):
-        return [""] * len(rows)
+    if not columns or not pairs:
+        return [""] * len(pairs)
+    rows, candidates = np.array(pairs).T
     different, places = np.unique(candidates, return_inverse=True)
     theirs = batch.take(different, columns).iloc[places].set_axis(columns, axis=1)
     ours = marked.table.iloc[rows][columns]
@@ -192,7 +190,7 @@ def row_names(column: pd.Series) -> list[str]:
     ]
 
 
-def _candidates(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _candidates(marked: MarkTable, batch: Table) -> list[tuple[int, int]]:
     """Return pairs of rows of the marks and positions in the batch that have the same name."""
     wanted: dict[str, list[int]] = {}
     for row, name in enumerate(marked.names):
@@ -213,12 +211,10 @@ def _candidates(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], NDAr
             for at, name in enumerate(row_names(chunk.iloc[:, 0])):
                 pairs += [(row, first + at) for row in wanted.get(without_apostrophe(name), ())]
             first += len(chunk)
-    found = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    return pairs
 
 
 def _why_not_there(marked: MarkTable, row: int, batch: str) -> str:
-    """Return why a row is not found, if no row of the batch has its name."""
     if marked.key is None:
         return f"it has neither a column {ROW!r} nor one that id names"
     if not marked.names[row]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from qms22._runtime import exact
 from qms22._runtime.stages import begin_stage
 from qms22.checks.check import Shower
-from qms22.checks.copies import COPIES
 from qms22.decisions.comparison import Comparison
 from qms22.detection.encoding import EncodedTables
 from qms22.detection.findings.finding import Finding, find_findings
@@ -64,22 +63,24 @@ def rows_to_explain(scores: NDArray[np.float64], explained: NDArray[np.bool_]) -
     return rows[np.argsort(-scores[rows], kind="stable")[:MOST_EXPLAINED]]
 
 
-def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[list[RowReason]]:
-    """Return the reasons of rows, as the checks read them; at least one each, the strongest first.
+def _explain(
+    scorer: TableScorer, table: Table, positions: NDArray[np.intp], read: Columns, normal: Columns
+) -> dict[int, list[RowReason]]:
+    """Return the reasons of some rows of a table, which the checks have read, by position.
 
-    The known-normal rows, if there are any, are to count those that are alike.
+    Each has at least one, the strongest first. The known-normal rows, if there are any, are to
+    count those that are alike.
     """
-    if not len(rows[COPIES].values):
-        return []
-    show = shower(scorer.encoder)
+    if not len(positions):
+        return {}
+    show, rows = shower(scorer.encoder), _as_written(read, table, positions)
     reasons = blamed_reasons(scorer.checks, rows, show)
     strengths = np.array([found[0].strength if found else 0.0 for found in reasons])
     shares = exact.exp(-scorer.checks.scale.scores(strengths))
     # Several cells that are odd by themselves are clearly odd together.
     in_all = np.array([sum(each.strength for each in found) for found in reasons])
-    unclear = (in_all < CLEARLY_ODD) & (shares > _RARE)
-    if unclear.any():
-        places = np.flatnonzero(unclear)
+    places = np.flatnonzero((in_all < CLEARLY_ODD) & (shares > _RARE))
+    if len(places):
         some = take_rows(rows, places)
         _, matrix = scorer.encoder._transform_part(some)
         together = combination_reasons(scorer.detector, scorer.encoder, matrix, some, normal, show)
@@ -87,7 +88,7 @@ def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[li
             if reason is not None:
                 others = [each for each in reasons[place] if each.columns[:1] != reason.columns[:1]]
                 reasons[place] = [reason, *others[:1]]
-    return reasons
+    return dict(zip(positions.tolist(), reasons, strict=True))
 
 
 def explain_batch(
@@ -101,8 +102,7 @@ def explain_batch(
     # Among all rows: how often a row is there is a reason, too.
     read = scorer.checks.read(encoded.batch_cells)
     some = take_rows(read, np.searchsorted(encoded.positions, rows))
-    columns = _as_written(some, tables.batch, rows)
-    return dict(zip(rows.tolist(), explain_rows(scorer, columns, normal), strict=True))
+    return _explain(scorer, tables.batch, rows, some, normal)
 
 
 def explain_read(
@@ -110,8 +110,7 @@ def explain_read(
 ) -> dict[int, list[RowReason]]:
     """Read some rows of a table, and return their reasons by position."""
     typed = scorer.encoder._typed_cells(table.columns(rows=rows))
-    read = _as_written(scorer.checks.read(typed, is_part=True), table, rows)
-    return dict(zip(rows.tolist(), explain_rows(scorer, read, normal), strict=True))
+    return _explain(scorer, table, rows, scorer.checks.read(typed, is_part=True), normal)
 
 
 def _as_written(columns: Columns, table: Table, rows: NDArray[np.intp]) -> Columns:
@@ -170,13 +169,11 @@ def reasons_of(
     encoder understands them, are read if they are not given.
     """
     reasons: list[list[RowReason] | None] = [found.reasons.get(row) for row in rows.tolist()]
-    rest = [at for at, reason in enumerate(reasons) if reason is None]
-    if rest and found.checks is not None and found.odd is not None:
+    if None in reasons and found.checks is not None and found.odd is not None:
         if cells is None:
             cells = found.encoder._typed_cells(found.source.columns(rows=rows))
-        read, odd = found.checks.read(cells), found.odd.take(rows)
-        read = _as_written(read, found.source, rows)
+        read, odd = _as_written(found.checks.read(cells), found.source, rows), found.odd.take(rows)
         of_cells = cell_reasons(found.checks, read, odd, shower(found.encoder))
-        for at in rest:
-            reasons[at] = of_cells[at]
+        pairs = zip(reasons, of_cells, strict=True)
+        reasons = [other if known is None else known for known, other in pairs]
     return reasons

@@ -102,7 +102,10 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
             _Found(place, check, surprise, checks.columns_of(check))
             for check, surprise in enumerate(of_row)
         ]
-        rules = _broken_rules(checks, candidates)
+        odd = [each for each in candidates if each.surprise >= LEAST_ODD]
+        broken = [each for each in odd if checks.is_rule(each.check)]
+        # By the number that they compute, such as a sum.
+        rules = {each.columns[0]: each for each in sorted(broken, key=lambda each: each.surprise)}
         if culprit is not None:
             candidates = _with_blame(checks, candidates, culprit, without[culprit][place])
         candidates = _in_rules(checks, candidates, rules)
@@ -111,12 +114,6 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
         limit = max(LEAST_ODD, _BESIDE * candidates[0].surprise)
         found += [each for at, each in enumerate(candidates) if at == 0 or each.surprise >= limit]
     return _in_words(checks, rows, len(surprises), found, show)
-
-
-def _broken_rules(checks: TableChecks, found: Sequence[_Found]) -> dict[str, _Found]:
-    """Return the rules that a row breaks, such as a sum, by the number that they compute."""
-    broken = [each for each in found if checks.is_rule(each.check) and each.surprise >= LEAST_ODD]
-    return {each.columns[0]: each for each in sorted(broken, key=lambda each: each.surprise)}
 
 
 def _in_rules(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,14 +11,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.chunks import spread_rows
-from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
 from qms22.detection.reasons.explaining import reasons_of
-from qms22.detection.reasons.row_reasons import RowReason
 from qms22.detection.results.result_table import beside
 from qms22.detection.results.row_context import row_contexts
 from qms22.report.content import NAME, PageContent
-from qms22.report.page import write_page
 from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.texts.words import join_notes
 
@@ -33,16 +29,6 @@ MOST_ROWS_ON_PAGE = 100_000
 _MOST_NORMAL = 20_000
 
 
-def write_report(
-    found: Detection, path: Path, title: str, truth: ArrayLike | None, facts: Mapping[str, str]
-) -> Path:
-    """Write the page of a detection; see `Detection.report`."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        # The path of a table, given by mistake, must not lose the table.
-        raise ValueError(f"a report is an .html file; got {str(path)!r}")
-    return write_page(path, page_content(found, title, truth, facts))
-
-
 def page_content(
     found: Detection, title: str, truth: ArrayLike | None, facts: Mapping[str, str]
 ) -> PageContent:
@@ -51,14 +37,29 @@ def page_content(
     kept = ranking[: max(MOST_ROWS_ON_PAGE, found.n_flagged)]
     rows = found.source.take(kept)
     results, columns = beside(found, rows, kept)
-    names = _shown_names(rows, columns, found.id)
+    # What the columns of the batch are called on the page, where results have names, too.
+    own = [str(name) for name in rows.columns if str(name) != found.id]
+    names = dict(zip(own, map(str, columns.columns), strict=True))
     cells, normal_cells = _columns(found, kept)
+
+    def renamed(blamed: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in blamed)
+
+    reasons = [
+        of_row and [each._replace(columns=renamed(each.columns)) for each in of_row]
+        for of_row in reasons_of(found, kept, cells)
+    ]
+    places = [np.flatnonzero(np.isin(kept, each.rows)) for each in found.findings]
+    findings = [
+        replace(each, rows=of_kept, columns=renamed(each.columns))
+        for each, of_kept in zip(found.findings, places, strict=True)
+    ]
     return PageContent(
         title,
         results if found.marks is None else results.drop(columns=MARK),
         columns,
         found.scores[ranking],
-        _reasons(found, kept, cells, names),
+        reasons,
         {names[name]: column for name, column in cells.items() if name in names},
         normal={names[name]: column for name, column in normal_cells.items() if name in names},
         n_normal=found.n_normal,
@@ -86,7 +87,7 @@ def page_content(
         contexts=row_contexts(found, kept),
         marked=_marked(found),
         normal_scores=None if found.comparison is None else found.comparison.ruler.ascending,
-        findings=_findings(found, kept, names),
+        findings=findings,
         history=found.history,
         exceptions=found.exceptions,
     )
@@ -117,35 +118,6 @@ def _columns(found: Detection, kept: NDArray[np.intp]) -> tuple[Columns, Columns
     return read(found.source.columns(rows=kept)), of_normal
 
 
-def _shown_names(rows: pd.DataFrame, columns: pd.DataFrame, id_name: str | None) -> dict[str, str]:
-    """Return what the columns of a batch are called on the page, where results have names too."""
-    names = [str(name) for name in rows.columns if str(name) != str(id_name)]
-    return dict(zip(names, map(str, columns.columns), strict=True))
-
-
-def _reasons(
-    found: Detection, kept: NDArray[np.intp], cells: Columns, names: dict[str, str]
-) -> list[list[RowReason] | None]:
-    """Return the reasons of all rows of the page, with the names that columns have there."""
-    return [
-        row and [each._replace(columns=_renamed(each.columns, names)) for each in row]
-        for row in reasons_of(found, kept, cells)
-    ]
-
-
-def _findings(found: Detection, kept: NDArray[np.intp], names: dict[str, str]) -> list[Finding]:
-    """Return the findings, with the ranks of their rows and the names that columns have there."""
-    places = [np.flatnonzero(np.isin(kept, each.rows)) for each in found.findings]
-    return [
-        replace(each, rows=rows, columns=_renamed(each.columns, names))
-        for each, rows in zip(found.findings, places, strict=True)
-    ]
-
-
-def _renamed(columns: tuple[str, ...], names: dict[str, str]) -> tuple[str, ...]:
-    return tuple(names.get(name, name) for name in columns)
-
-
 def _marked(found: Detection) -> pd.DataFrame | None:
     """Return the rows that were marked before and not searched: name, mark and columns."""
     if found.marks is None:
@@ -155,7 +127,6 @@ def _marked(found: Detection) -> pd.DataFrame | None:
 
 
 def _rule(found: Detection) -> str:
-    """Return by what rule rows were flagged."""
     if found.fdr is not None:
         return f"a false discovery rate of {found.fdr:g}"
     return "the model" if found.normal_table is None else f"the top {found.n_flagged:,}"

@@ -132,15 +132,11 @@ def _reason(reason: RowReason, columns: dict[str, list[Any]], at: int) -> dict[s
 
 
 def _history(found: Detection) -> dict[str, Any] | None:
-    """Return which batch of its history this is, and what the history has to say of it."""
     if not found.history:
         return None
     *others, entry = found.history
     return {
-        "number": entry.number,
-        "accepted": entry.accepted,
-        "incident": entry.incident,
-        "over_time": entry.over_time,
+        **_named(entry, "number", "accepted", "incident", "over_time"),
         "exceptions": [each._asdict() for each in found.exceptions],
         "learned_from": [each.number for each in others if each.accepted is not None],
     }

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -16,37 +16,12 @@ import pyarrow.parquet as pq
 
 from qms22._runtime.files import atomic_path
 from qms22.detection.results.csv_text import ROWS_AT_ONCE, csv_lines
-from qms22.detection.results.result_data import column_values, plain, result_data
-from qms22.detection.results.result_table import parted_lines, parted_rows
+from qms22.detection.results.result_data import column_values, plain
 from qms22.detection.results.result_workbook import Remarks, write_workbook
 from qms22.tables.databases.database_place import DatabasePlace, find_database
 
-if TYPE_CHECKING:
-    from qms22.detection.result import Detection
-
 # A file, or a new table of a database.
 Target = str | PathLike[str] | DatabasePlace
-
-
-def write_result(found: Detection, path: Target, *, only_flagged: bool) -> None:
-    """Write the rows of a result in order of rank; see `Detection.write`."""
-    if str(path).lower().endswith(".xlsx"):
-        table = found.table(only_flagged=only_flagged)
-        write_tables([table], path, Remarks.of(found, result_data(found), table))
-    else:
-        write_tables([found.table(only_flagged=True)] if only_flagged else found.tables(), path)
-
-
-def write_parted(found: Detection, good: Target | None, bad: Target | None) -> None:
-    """Write the flagged rows to one file and all others to another one.
-
-    From one text file to another one, rows stay as they are written.
-    """
-    written = found.source.content.written
-    for path, is_bad in ((good, False), (bad, True)):
-        if path is not None:
-            lines = None if written is None else parted_lines(found, written(), is_bad=is_bad)
-            write_tables(parted_rows(found, is_bad=is_bad), path, lines=lines)
 
 
 def write_tables(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from qms22._runtime.validation import check_count
+from qms22._runtime.visible_text import visible
 from qms22.detection.marks.mark_table import ANOMALY, MARK, OF_NORMAL, SOURCE
 from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.results.csv_text import csv_cell
@@ -18,6 +20,7 @@ from qms22.detection.rows import most_suspicious
 from qms22.detection.streaming import rows_per_chunk
 from qms22.tables.columns.column_names import free_name
 from qms22.tables.sources.stored_rows import check_count as check_rows
+from qms22.tables.texts.words import number_text
 
 if TYPE_CHECKING:
     from qms22.detection.result import Detection
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 # at each of them, so of a large table a round number is enough.
 _SHARE_TO_CHECK = 0.05
 _MOST_TO_CHECK = 100
+# As many rows as a terminal shows at least.
+_ROWS_IN_NOTEBOOK = 10
 
 
 def beside(
@@ -55,16 +60,35 @@ def beside(
     return _without_clashes(results, table, found.source.names, found.id)
 
 
-def ranked_table(found: Detection, *, only_flagged: bool = False) -> pd.DataFrame:
-    """Return the rows that are ranked or marked in order of rank; see `Detection.table`."""
-    rows = found.top if only_flagged else np.append(found.ranking, found._decided)
-    return pd.concat(beside(found, found.source.take(rows), rows), axis=1)
-
-
 def summary_of(found: Detection, rows: NDArray[np.intp]) -> pd.DataFrame:
     """Return the results of some rows with their names."""
     names = pd.DataFrame(index=rows) if found.id is None else found.source.take(rows, [found.id])
     return pd.concat(beside(found, names, rows), axis=1)
+
+
+def notebook_text(found: Detection) -> str:
+    """Return the first rows for a notebook, results rounded; text of the table stays text."""
+    title, rows = repr(found), found.top
+    if not len(rows):
+        title += ". These rows are the most suspicious, but not certain to be anomalies."
+        rows = found.ranking
+    shown = summary_of(found, rows[:_ROWS_IN_NOTEBOOK]).drop(columns="flagged")
+
+    def text_of(column: str, cell: object) -> str:
+        if not isinstance(cell, float):
+            return str(cell)
+        return f"{cell:.4g}" if column in ("score", "p_value") else number_text(cell)
+
+    def row(cells: Any, tag: str) -> str:
+        texts = map(text_of, shown.columns, cells)
+        return "".join(f"<{tag}>{escape(visible(text))}</{tag}>" for text in texts)
+
+    head = row(shown.columns, "th")
+    body = (f"<tr>{row(cells, 'td')}</tr>" for cells in shown.itertuples(index=False))
+    return (
+        f"<p>{escape(title)}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    )
 
 
 def in_file_order(found: Detection) -> Iterator[pd.DataFrame]:

@@ -36,8 +36,7 @@ def row_contexts(found: Detection, kept: NDArray[np.intp]) -> dict[int, RowConte
     contexts = {}
     for place, row in enumerate(kept[:_MOST_ROWS].tolist()):
         shown = (tables.context(row, reason) for reason in found.reasons.get(row, ()))
-        context = next((each for each in shown if each is not None), None)
-        if context is not None:
+        if context := next(filter(None, shown), None):
             contexts[place] = context
     return contexts
 
