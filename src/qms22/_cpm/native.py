@@ -17,13 +17,13 @@ ROWS_PER_THREAD = 16_384
 class NativeSolver:
     """One fit, which makes one sweep at a time from its state on.
 
-    Rows are split over threads, on which the result does not depend.
+    Rows are split over threads, on which the result does not depend. `core` is the compiled solver.
     """
 
     def __init__(self, fit: Fit, options: SolverOptions) -> None:
         task, rules = fit.task, CpmRules.of(fit.task, options)
         self._start, self._unit = fit.state.members, rules.unit
-        self._solver = _core.Solver(
+        self.core = _core.Solver(
             task.X,
             task.group,
             task.group_weight,
@@ -42,17 +42,12 @@ class NativeSolver:
 
     def sweep(self) -> tuple[float, int]:
         """Visit every entry once; return the change of the loss and the number of steps taken."""
-        return self._solver.sweep()
-
-    @property
-    def slow_share(self) -> float:
-        """Share of row-trials that crossed a breakpoint and took O(m) time."""
-        return self._solver.slow_row_trials / max(1, self._solver.row_trials)
+        return self.core.sweep()
 
     @property
     def members(self) -> MemberFunctions:
         """The member functions so far."""
-        both = self._solver.coefficients.reshape(*self._start.b.shape, -1) * self._unit
+        both = self.core.coefficients.reshape(*self._start.b.shape, -1) * self._unit
         return MemberFunctions.of(both, self._start.floor)
 
 

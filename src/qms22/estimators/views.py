@@ -253,7 +253,6 @@ def leave_one_out(squares: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 def _find(rows: NDArray[Any], references: NDArray[Any]) -> NDArray[np.intp]:
     """Return for every row the position of an equal one among the references; -1 for none."""
-    known, keys = hash_rows(references), hash_rows(rows)
-    order = np.argsort(known, kind="stable")
-    place = order[np.minimum(np.searchsorted(known[order], keys), len(known) - 1)]
-    return np.where(known[place] == keys, place, -1)
+    places = LearnedRows.of_equal(hash_rows(references), np.arange(len(references)))
+    found: NDArray[np.intp] = places.replace(np.full(len(rows), -1), hash_rows(rows))
+    return found
