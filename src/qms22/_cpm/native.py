@@ -53,15 +53,12 @@ class NativeSolver:
 
 def solve_natively(fit: Fit, options: SolverOptions) -> FitState:
     """Sweep until nothing improves, or `max_iter` times."""
-    solver = NativeSolver(fit, options)
-    losses, accepted = [*fit.state.losses], fit.state.accepted
-    can_improve = fit.state.can_improve
-    while can_improve and len(losses) <= options.max_iter:
+    solver, state = NativeSolver(fit, options), fit.state
+    while state.can_improve and state.n_iter < options.max_iter:
         begin = time.perf_counter()
         change, accepted = solver.sweep()
         seconds = time.perf_counter() - begin
-        can_improve = accepted > 0
-        losses.append(losses[-1] + change)
+        state = FitState(solver.members, [*state.losses, state.loss + change], accepted)
         if fit.on_sweep is not None:
-            fit.on_sweep(FitState(solver.members, losses, accepted), seconds)
-    return FitState(solver.members, losses, accepted)
+            fit.on_sweep(state, seconds)
+    return state
