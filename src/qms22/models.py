@@ -12,8 +12,7 @@ they then ask for an upgrade. From the first release on, every version loads all
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
@@ -206,8 +205,6 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
         If the file is not a model of qms22, is damaged, holds a type that a model must not hold,
         or has the format of a newer version of qms22.
     """
-    from skops import io as skops_io  # type: ignore[import-untyped, unused-ignore]
-
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{str(path)!r} is a folder; {_GIVE_ANOTHER}")
@@ -221,13 +218,18 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
             what = "is not a model of qms22" if data else "is empty"
             raise ValueError(f"{str(path)!r} {what}; {_GIVE_ANOTHER}")
         data += file.read()
-    header = _read_header(data, path)
-    with _damage_named(path):
-        _check_sizes(data)
-    contents = _read_contents(skops_io, data, path)
-    return SavedModel(
-        contents["detector"], contents["encoder"], header["facts"], contents["checks"]
-    )
+    from skops import io as skops_io  # type: ignore[import-untyped, unused-ignore]
+
+    try:
+        return _read(data, skops_io)
+    except _NoModelError as error:
+        raise ValueError(f"{str(path)!r} {error}") from None
+    except Warning:  # scikit-learn's, about other versions, if warnings are errors
+        raise
+    except Exception as error:  # of any kind, in a library
+        raise ValueError(
+            f"{str(path)!r} is a damaged model file; get a new copy or save the model again"
+        ) from error
 
 
 def _header(detector: BatchDetector, threshold: float, facts: dict[str, Any]) -> str:
@@ -261,26 +263,44 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else type(value).__name__
 
 
-def _read_header(data: bytes, path: Path) -> dict[str, Any]:
-    """Read format and facts, before any other part of the file."""
-    with _damage_named(path), ZipFile(BytesIO(data)) as archive:
-        text = archive.read(_HEADER) if _HEADER in archive.namelist() else None
-    if text is None:
-        raise ValueError(f"{str(path)!r} is a zip file but not a model of qms22; {_GIVE_ANOTHER}")
-    with _damage_named(path):
-        header: dict[str, Any] = json.loads(text)
+class _NoModelError(Exception):
+    """A file is not damaged, but no model that this version reads."""
+
+
+def _read(data: bytes, skops_io: Any) -> SavedModel:
+    """Check header, sizes and types of a file, then build its detector, its encoder and checks."""
+    with ZipFile(BytesIO(data)) as archive:
+        if _HEADER not in archive.namelist():
+            raise _NoModelError(f"is a zip file but not a model of qms22; {_GIVE_ANOTHER}")
+        header: dict[str, Any] = json.loads(archive.read(_HEADER))
         number, version = header["format"], str(header["facts"]["version"])[:40]
         if not is_count(number) or number < 1:
             raise ValueError("not written by save_model")
-    if number > FORMAT:
-        raise ValueError(
-            f"{str(path)!r} was saved by qms22 {version} in format {number}, and this is qms22 "
-            f"{__version__}, which reads formats up to {FORMAT}; upgrade qms22"
+        if number > FORMAT:
+            raise _NoModelError(
+                f"was saved by qms22 {version} in format {number}, and this is qms22 "
+                f"{__version__}, which reads formats up to {FORMAT}; upgrade qms22"
+            )
+        _check_sizes(archive, len(data))
+    foreign = _foreign_types(skops_io, data)
+    if foreign:
+        raise _NoModelError(
+            f"holds {foreign}, which is not part of a qms22 model, so nothing was loaded; "
+            f"{_GIVE_ANOTHER}"
         )
-    return header
+    contents: dict[str, Any] = skops_io.loads(data, trusted=list(TRUSTED))
+    detector, encoder, checks = (contents[name] for name in ("detector", "encoder", "checks"))
+    _try_out(detector)
+    # A later fit must not write to files that the model names.
+    detector.set_params(log=None, checkpoint=None)
+    if encoder is not None and not callable(getattr(encoder, "transform", None)):
+        raise TypeError("the encoder cannot transform")
+    if checks is not None:
+        checks.try_out(encoder)
+    return SavedModel(detector, encoder, header["facts"], checks)
 
 
-def _check_sizes(data: bytes) -> None:
+def _check_sizes(archive: ZipFile, n_bytes: int) -> None:
     """Raise ValueError if a small file would become a huge model.
 
     The entries of a model file are not compressed and do not overlap, and each array becomes one
@@ -292,36 +312,13 @@ def _check_sizes(data: bytes) -> None:
         if "file" in node:
             objects.setdefault(str(node["file"]), set()).add(node["__id__"])
 
-    with ZipFile(BytesIO(data)) as archive:
-        entries = archive.infolist()
-        json.loads(archive.read(_SCHEMA), object_hook=collect)
+    entries = archive.infolist()
+    json.loads(archive.read(_SCHEMA), object_hook=collect)
     is_repeated = any(len(ids) > 1 for ids in objects.values())
     is_packed = any(each.compress_type != ZIP_STORED for each in entries)
-    is_overlapping = sum(each.file_size for each in entries) > len(data)
+    is_overlapping = sum(each.file_size for each in entries) > n_bytes
     if is_repeated or is_packed or is_overlapping:
         raise ValueError("not written by save_model")
-
-
-def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:
-    """Check the types of a file, then build its detector, its encoder and its checks."""
-    with _damage_named(path):
-        foreign = _foreign_types(skops_io, data)
-    if foreign:
-        raise ValueError(
-            f"{str(path)!r} holds {foreign}, which is not part of a qms22 model, so nothing was "
-            f"loaded; {_GIVE_ANOTHER}"
-        )
-    with _damage_named(path):
-        contents: dict[str, Any] = skops_io.loads(data, trusted=list(TRUSTED))
-        _try_out(contents["detector"])
-        # A later fit must not write to files that the model names.
-        contents["detector"].set_params(log=None, checkpoint=None)
-        encoder = contents["encoder"]
-        if encoder is not None and not callable(getattr(encoder, "transform", None)):
-            raise TypeError("the encoder cannot transform")
-        if contents["checks"] is not None:
-            contents["checks"].try_out(encoder)
-    return contents
 
 
 def _foreign_types(skops_io: Any, data: bytes) -> str:
@@ -343,16 +340,3 @@ def _try_out(detector: Any) -> None:
     if not np.isfinite(score).all() or usual.shape != row[0].shape:
         raise ValueError("parts of the detector do not fit together")
     detector.top_k(0)
-
-
-@contextmanager
-def _damage_named(path: Path) -> Iterator[None]:
-    """Raise ValueError in place of any error that a damaged file causes in a library."""
-    try:
-        yield
-    except Warning:  # scikit-learn's, about other versions, if warnings are errors
-        raise
-    except Exception as error:
-        raise ValueError(
-            f"{str(path)!r} is a damaged model file; get a new copy or save the model again"
-        ) from error

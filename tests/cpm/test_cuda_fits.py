@@ -101,7 +101,7 @@ def test_gpu_many_fits_in_one_launch(n_small: int) -> None:
 
     def watched(number: int) -> Fit:
         def on_sweep(state: FitState, seconds: float) -> None:
-            states[number].append(replace(state, losses=[*state.losses]))
+            states[number].append(state)
 
         return Fit.of(tasks[number], there, on_sweep)
 

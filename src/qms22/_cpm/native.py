@@ -17,13 +17,13 @@ ROWS_PER_THREAD = 16_384
 class NativeSolver:
     """One fit, which makes one sweep at a time from its state on.
 
-    Rows are split over threads, on which the result does not depend.
+    Rows are split over threads, on which the result does not depend. `core` is the compiled solver.
     """
 
     def __init__(self, fit: Fit, options: SolverOptions) -> None:
         task, rules = fit.task, CpmRules.of(fit.task, options)
         self._start, self._unit = fit.state.members, rules.unit
-        self._solver = _core.Solver(
+        self.core = _core.Solver(
             task.X,
             task.group,
             task.group_weight,
@@ -42,31 +42,23 @@ class NativeSolver:
 
     def sweep(self) -> tuple[float, int]:
         """Visit every entry once; return the change of the loss and the number of steps taken."""
-        return self._solver.sweep()
-
-    @property
-    def slow_share(self) -> float:
-        """Share of row-trials that crossed a breakpoint and took O(m) time."""
-        return self._solver.slow_row_trials / max(1, self._solver.row_trials)
+        return self.core.sweep()
 
     @property
     def members(self) -> MemberFunctions:
         """The member functions so far."""
-        both = self._solver.coefficients.reshape(*self._start.b.shape, -1) * self._unit
+        both = self.core.coefficients.reshape(*self._start.b.shape, -1) * self._unit
         return MemberFunctions.of(both, self._start.floor)
 
 
 def solve_natively(fit: Fit, options: SolverOptions) -> FitState:
     """Sweep until nothing improves, or `max_iter` times."""
-    solver = NativeSolver(fit, options)
-    losses, accepted = [*fit.state.losses], fit.state.accepted
-    can_improve = fit.state.can_improve
-    while can_improve and len(losses) <= options.max_iter:
+    solver, state = NativeSolver(fit, options), fit.state
+    while state.can_improve and state.n_iter < options.max_iter:
         begin = time.perf_counter()
         change, accepted = solver.sweep()
         seconds = time.perf_counter() - begin
-        can_improve = accepted > 0
-        losses.append(losses[-1] + change)
+        state = FitState(solver.members, [*state.losses, state.loss + change], accepted)
         if fit.on_sweep is not None:
-            fit.on_sweep(FitState(solver.members, losses, accepted), seconds)
-    return FitState(solver.members, losses, accepted)
+            fit.on_sweep(state, seconds)
+    return state

@@ -21,7 +21,6 @@ from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, SweepListener
 from qms22._cpm.task import detection_task
 from qms22._runtime.arrays import as_host
-from qms22._runtime.chunks import row_chunks
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,11 @@ def solve_restarts(
                 if not is_here:
                     reporting.report(len(solutions) - 1, solution)
         except BaseException:
-            restarts.halt()
+            # Fits in other threads end at their next sweep. A thread that is still in the kernel
+            # when the interpreter exits would crash it.
+            restarts.halted = True
+            while restarts.running:
+                time.sleep(0.01)
             raise
         return restarts.spread(solutions)
 
@@ -158,14 +161,11 @@ class _Restarts:
 
     def _fingerprint(self) -> dict[str, Any]:
         """Return what the result depends on, by the names of the estimators' parameters."""
-        shuffles = blake2b()
-        shuffles.update(str(self.seeds).encode())
+        shuffles = blake2b(str(self.seeds).encode())
         for taken in self.taken or ():
             for places in (taken.unlabeled, taken.known, taken.columns):
                 shuffles.update(places.tobytes())
-        rows = blake2b()
-        for chunk in row_chunks(self.rows.shape):
-            rows.update(as_host(self.rows[chunk]).tobytes())
+        rows = blake2b(np.ravel(as_host(self.rows)).data)
         parameters = asdict(self.options)
         del parameters["n_threads"]
         return {
@@ -176,12 +176,3 @@ class _Restarts:
             "number of rows": [self.n_unlabeled, len(self.rows), self.rows.shape[1]],
             "rows or their scaling": rows.hexdigest(),
         }
-
-    def halt(self) -> None:
-        """End the fits in other threads of this process, each at its next sweep.
-
-        Waits for them: a thread still in the kernel when the interpreter exits would crash it.
-        """
-        self.halted = True
-        while self.running:
-            time.sleep(0.01)

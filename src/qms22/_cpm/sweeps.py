@@ -17,7 +17,7 @@ class FitState:
     """A fit between two sweeps, or at its end: the next sweep depends on nothing else."""
 
     members: MemberFunctions
-    losses: list[float]  # Φ at the start and after each sweep; grows with the fit
+    losses: list[float]  # Φ at the start and after each sweep
     accepted: int  # steps that the last sweep took
 
     @classmethod

@@ -366,7 +366,6 @@ class BatchDetector(FlagsMixin, OutlierMixin, QMSEstimator):  # type: ignore[mis
         """
         check_is_fitted(self)
         detector = copy(self)
-        detector.offset_ = self.offset_
         detector.checkpoint = detector.log = None
         for name in ROWS_OF_FIT:
             detector.__dict__.pop(name, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from qms22._runtime.validation import check_rows
 from qms22.estimators.base import QMSEstimator
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
     """Classifier by quadratic multiform separation (QMS).
 
@@ -83,32 +85,17 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
     0.97
     """
 
-    def __init__(
-        self,
-        *,
-        n_components: int = 10,
-        alpha: float = 0.5,
-        max_iter: int = 60,
-        step_a: float = 1.0,
-        step_b: float = 255.0,
-        init_b: float = 25500.0,
-        scaling: str | None = "maxabs",
-        dtype: str = "float64",
-        device: str = "cpu",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.step_a = step_a
-        self.step_b = step_b
-        self.init_b = init_b
-        self.scaling = scaling
-        self.dtype = dtype
-        self.device = device
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_components: int = 10
+    alpha: float = 0.5
+    max_iter: int = 60
+    step_a: float = 1.0
+    step_b: float = 255.0
+    init_b: float = 25500.0
+    scaling: str | None = "maxabs"
+    dtype: str = "float64"
+    device: str = "cpu"
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from os import PathLike
@@ -77,6 +77,7 @@ _LEAST_COMPARED, _MOST_COMPARED = 20_000, 200_000
 _OF_ANOTHER_TIME = 0.95
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     """The recommended detector: five views of the rows, weighted by how far they can be trusted.
 
@@ -183,36 +184,19 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     [0, 1, 2, 3, 4]
     """
 
-    def __init__(
-        self,
-        *,
-        n_splits: int = 8,
-        n_members: int = 7,
-        n_components: int = 10,
-        max_iter: str | int = "auto",
-        dtype: str = "float32",
-        device: str = "cpu",
-        contamination: str | float | int = "auto",
-        max_samples: str | int | None = "auto",
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-        log: str | PathLike[str] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> None:
-        self.n_splits = n_splits
-        self.n_members = n_members
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.dtype = dtype
-        self.device = device
-        self.contamination = contamination
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.log = log
-        self.checkpoint = checkpoint
+    n_splits: int = 8
+    n_members: int = 7
+    n_components: int = 10
+    max_iter: str | int = "auto"
+    dtype: str = "float32"
+    device: str = "cpu"
+    contamination: str | float | int = "auto"
+    max_samples: str | int | None = "auto"
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+    log: str | PathLike[str] | None = None
+    checkpoint: str | PathLike[str] | None = None
 
     def _check_parameters(self) -> SolverOptions:
         options = super()._check_parameters()
@@ -221,8 +205,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
 
     @property
     def _n_drawn(self) -> int | None:
-        drawn: int | None = AUTO_SAMPLES if self.max_samples == "auto" else self.max_samples
-        return drawn
+        return AUTO_SAMPLES if self.max_samples == "auto" else self.max_samples  # type: ignore[return-value]
 
     @property
     def _least_normal(self) -> int:

@@ -90,7 +90,7 @@ class LearnedRows:
         return cls(different, np.bincount(which, weights=scores) / counts)
 
     @classmethod
-    def of_equal(cls, keys: NDArray[Any], scores: NDArray[np.float64]) -> LearnedRows:
+    def of_equal(cls, keys: NDArray[Any], scores: NDArray[Any]) -> LearnedRows:
         """Keep the scores of rows given by their hashes, of which equal ones have equal scores."""
         different, first = np.unique(keys, return_index=True)
         return cls(different, scores[first])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -24,6 +25,7 @@ from qms22.estimators.batch_detector import BatchDetector, FitInputs
 _OUTLIER_SHARE = 0.2
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QMS22(BatchDetector):
     """Semi-supervised anomaly detector by quadratic multiform separation.
 
@@ -132,46 +134,24 @@ class QMS22(BatchDetector):
     [0, 1, 2]
     """
 
-    def __init__(
-        self,
-        *,
-        n_members: int = 7,
-        n_components: int = 10,
-        alpha: float = 0.5,
-        max_iter: int = 60,
-        step_a: float = 1.0,
-        step_b: float = 255.0,
-        init_b: float = 25500.0,
-        scaling: str | None = "maxabs",
-        dtype: str = "float64",
-        device: str = "cpu",
-        n_restarts: int = 1,
-        contamination: str | float | int = "auto",
-        max_samples: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-        log: str | PathLike[str] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> None:
-        self.n_members = n_members
-        self.n_components = n_components
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.step_a = step_a
-        self.step_b = step_b
-        self.init_b = init_b
-        self.scaling = scaling
-        self.dtype = dtype
-        self.device = device
-        self.n_restarts = n_restarts
-        self.contamination = contamination
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.log = log
-        self.checkpoint = checkpoint
+    n_members: int = 7
+    n_components: int = 10
+    alpha: float = 0.5
+    max_iter: int = 60
+    step_a: float = 1.0
+    step_b: float = 255.0
+    init_b: float = 25500.0
+    scaling: str | None = "maxabs"
+    dtype: str = "float64"
+    device: str = "cpu"
+    n_restarts: int = 1
+    contamination: str | float | int = "auto"
+    max_samples: int | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+    log: str | PathLike[str] | None = None
+    checkpoint: str | PathLike[str] | None = None
 
     def _check_parameters(self) -> SolverOptions:
         options = super()._check_parameters()

@@ -64,8 +64,7 @@ class SuspiciousNormalsMixin:
         learned = LearnedRows.of(hash_rows(self._known), self._of_learned)
         keys = _keys(normal)
         unknown = np.full(len(keys), np.nan)
-        scores: NDArray[np.float64]
-        scores = self._of_batch.replace(learned.replace(unknown, keys), keys)
+        scores: NDArray[np.float64] = self._of_batch.replace(learned.replace(unknown, keys), keys)
         others = np.flatnonzero(np.isnan(scores))
         if normal.is_distributed:
             scores[others] = as_host(self._scores(normal))[others]

@@ -197,9 +197,8 @@ class ForestView(View):
         return measure
 
     def _measure_known(self, known: KnownRows) -> NDArray[np.float64]:
-        out_of_bag: NDArray[np.float64]
-        out_of_bag = self.learned.replace(np.zeros(len(known.rows)), known.keys)
-        return out_of_bag
+        unknown = np.zeros(len(known.rows))
+        return self.learned.replace(unknown, known.keys)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -217,9 +216,7 @@ class SimilarityView(View):
     def _measure_known(self, known: KnownRows) -> NDArray[np.float64]:
         scaled = known.scaled(self.scaler).astype(self.normal.dtype)
         itself = _find(scaled, self.normal)
-        compared: NDArray[np.float64]
-        compared = similarity(scaled, self.normal, self.outliers, skip_normal=itself)
-        return compared
+        return similarity(scaled, self.normal, self.outliers, skip_normal=itself)
 
 
 def similarity(
@@ -230,7 +227,7 @@ def similarity(
     skip_normal: NDArray[np.intp] | None = None,
     skip_outlier: NDArray[np.intp] | None = None,
     n_threads: int = 1,
-) -> Any:
+) -> NDArray[np.float64]:
     """Compute the logarithm of the distance to normal rows over that to outliers.
 
     See `mean_log_distances` for the rows to skip: a row itself must not count.
@@ -253,7 +250,6 @@ def leave_one_out(squares: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 def _find(rows: NDArray[Any], references: NDArray[Any]) -> NDArray[np.intp]:
     """Return for every row the position of an equal one among the references; -1 for none."""
-    known, keys = hash_rows(references), hash_rows(rows)
-    order = np.argsort(known, kind="stable")
-    place = order[np.minimum(np.searchsorted(known[order], keys), len(known) - 1)]
-    return np.where(known[place] == keys, place, -1)
+    places = LearnedRows.of_equal(hash_rows(references), np.arange(len(references)))
+    found: NDArray[np.intp] = places.replace(np.full(len(rows), -1), hash_rows(rows))
+    return found

@@ -23,6 +23,7 @@ _SHARING_LIMIT = 0.25
 _DISTANCES_PER_BATCH = 2**19
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BRM(NoveltyDetector):
     """Bagging-Random Miner: distance to the nearest row, averaged over bags of normal rows.
 
@@ -85,18 +86,10 @@ class BRM(NoveltyDetector):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_members: int = 100,
-        max_samples: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_members = n_members
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_members: int = 100
+    max_samples: int | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def _check_parameters(self) -> None:
         check_count("n_members", self.n_members)

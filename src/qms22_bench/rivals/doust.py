@@ -38,6 +38,7 @@ Single = NDArray[np.float32]
 _Float = TypeVar("_Float", np.float32, np.float64)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DOUST(BaseEstimator):  # type: ignore[misc]
     """DOUST: test-time training of a network on the unlabeled batch S.
 
@@ -99,16 +100,9 @@ class DOUST(BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_epochs: int = 50,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_epochs = n_epochs
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_epochs: int = 50
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: ArrayLike, y: object = None, *, unlabeled: ArrayLike | None = None) -> Self:
         """Learn what distinguishes the unlabeled batch from the known-normal rows.

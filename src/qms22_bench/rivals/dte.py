@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,7 @@ from qms22_bench.rivals.knn import NearestDetector
 from qms22_bench.rivals.scaling import Scaler, deviation_scaler
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DTENonParametric(NearestDetector):
     """Non-parametric diffusion time estimation (DTE-NP).
 
@@ -58,16 +61,9 @@ class DTENonParametric(NearestDetector):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int = 5,
-        n_steps: int = 500,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_steps = n_steps
-        self.n_jobs = n_jobs
+    n_neighbors: int = 5
+    n_steps: int = 500
+    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -13,6 +13,7 @@ from qms22_bench.rivals.base import NoveltyDetector, check_count
 from qms22_bench.rivals.threads import in_batches, in_threads
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ExtendedIsolationForest(NoveltyDetector):
     """Extended Isolation Forest: isolation by hyperplanes in random directions.
 
@@ -65,18 +66,10 @@ class ExtendedIsolationForest(NoveltyDetector):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        max_samples: int = 256,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = 100
+    max_samples: int = 256
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def _check_parameters(self) -> None:
         check_count("n_estimators", self.n_estimators)

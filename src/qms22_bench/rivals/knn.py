@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,7 @@ class NearestDetector(NoveltyDetector):
         return in_batches(score, rows, self.n_jobs)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KNNDetector(NearestDetector):
     """Mean distance to the nearest normal rows.
 
@@ -78,14 +80,8 @@ class KNNDetector(NearestDetector):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int = 5,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_jobs = n_jobs
+    n_neighbors: int = 5
+    n_jobs: int | None = None
 
     def _score_distances(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         means: NDArray[np.float64] = distances.mean(axis=1)

@@ -22,6 +22,7 @@ _MANY_ROWS = 20_000
 _MAX_PAIRED = 256
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OCKRA(NoveltyDetector):
     """One-Class K-means with Randomly-projected features Algorithm.
 
@@ -77,18 +78,10 @@ class OCKRA(NoveltyDetector):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_members: int = 100,
-        n_clusters: int = 10,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_members = n_members
-        self.n_clusters = n_clusters
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_members: int = 100
+    n_clusters: int = 10
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def _check_parameters(self) -> None:
         check_count("n_members", self.n_members)

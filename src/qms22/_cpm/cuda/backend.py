@@ -121,27 +121,24 @@ def _run_together(fits: Sequence[Fit], options: SolverOptions) -> list[FitState]
         n_per_launch = int(_ROW_TRIALS_PER_LAUNCH / sum(fit.n_row_trials for fit in fits))
         n_per_launch = max(1, min(n_left, n_per_launch))
     on_gpu = CudaFits(fits, options, n_per_launch)
-    losses = [[*fit.state.losses] for fit in fits]
-    accepted = [1] * len(fits)
-    while n_left and any(accepted):
+    states = [fit.state for fit in fits]
+    while n_left and any(state.can_improve for state in states):
         n_sweeps = min(n_per_launch, n_left)
         begin = time.perf_counter()
         made = on_gpu.run(n_sweeps)
         seconds = time.perf_counter() - begin
         for place, fit in enumerate(fits):
-            if not accepted[place]:  # finished in an earlier launch
+            if not states[place].can_improve:  # finished in an earlier launch
                 continue
-            for change, n_accepted in made[place]:
-                losses[place].append(losses[place][-1] + change)
-                accepted[place] = n_accepted
+            changes, accepted = zip(*made[place], strict=True)
+            losses = [*states[place].losses]
+            for change in changes:
+                losses.append(losses[-1] + change)
+            states[place] = FitState(on_gpu.members(place), losses, accepted[-1])
             if fit.on_sweep is not None:
-                state = FitState(on_gpu.members(place), losses[place], accepted[place])
-                fit.on_sweep(state, seconds)
+                fit.on_sweep(states[place], seconds)
         n_left -= n_sweeps
-    return [
-        FitState(on_gpu.members(place), losses[place], accepted[place])
-        for place in range(len(fits))
-    ]
+    return states
 
 
 def _batches(fits: Sequence[Fit], options: SolverOptions) -> Iterator[list[int]]:
