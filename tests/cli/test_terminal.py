@@ -104,6 +104,15 @@ def test_few_rows_of_a_finding_are_shown(found: Detection) -> None:
     assert len(names) == 6
 
 
+def test_cells_are_shown_as_they_are_written(
+    found: Detection, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reason = [RowReason(("note",), "note [red]:smile:; it is never so", 9.0)]
+    reasons = dict.fromkeys(range(100), reason)
+    text = shown(replace(found, reasons=reasons), 100, monkeypatch, capsys)
+    assert "note [red]:smile:; it is never so" in text
+
+
 def test_columns_that_matter_are_chosen_by_reasons_and_room(found: Detection) -> None:
     rows = flagged_to_show(found)
     assert columns_that_matter(rows, 60) == []

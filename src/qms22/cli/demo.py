@@ -13,7 +13,7 @@ import click
 from qms22._runtime.stages import stages_shown
 from qms22.cli.output import print_answer, print_ending
 from qms22.cli.shared import explained, say, seed_option
-from qms22.cli.terminal import plain_table, print_found
+from qms22.cli.terminal import RIGHT, print_found, text_table
 
 if TYPE_CHECKING:
     from qms22.cli.expenses import Expenses
@@ -93,21 +93,20 @@ def _print_hits(expenses: Expenses, found: Detection) -> None:
     from rich.console import Console
 
     flagged = set(found.table(only_flagged=True)["claim"])
-    table = plain_table("What was hidden, and what was found")
-    table.add_column("hidden", justify="right")
-    table.add_column("found", justify="right")
-    table.add_column("anomaly")
-    n_hidden = n_found = 0
-    for name, claims in expenses.hidden.items():
-        n_hits = len(flagged.intersection(claims))
-        table.add_row(str(len(claims)), str(n_hits), name)
-        n_hidden, n_found = n_hidden + len(claims), n_found + n_hits
+    n_hidden = [len(claims) for claims in expenses.hidden.values()]
+    n_found = [len(flagged.intersection(claims)) for claims in expenses.hidden.values()]
+    table = text_table(
+        "What was hidden, and what was found",
+        ("hidden", [str(each) for each in n_hidden], RIGHT),
+        ("found", [str(each) for each in n_found], RIGHT),
+        ("anomaly", [*expenses.hidden], {}),
+    )
     console = Console()
     console.print()
     console.print(table)
     console.print(
-        f"\n{n_found} of the {n_hidden} hidden anomalies are among the {len(flagged):,} flagged "
-        f"rows of {found.n_scored:,}.",
+        f"\n{sum(n_found)} of the {sum(n_hidden)} hidden anomalies are among the {len(flagged):,} "
+        f"flagged rows of {found.n_scored:,}.",
         highlight=False,
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22.cli.shared import FILE, explained, say
-from qms22.cli.terminal import NARROW, plain_table, safe
+from qms22.cli.terminal import NARROW, RIGHT, text_table
 from qms22.detection.results.csv_text import csv_lines
 
 if TYPE_CHECKING:
@@ -152,19 +152,20 @@ def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:
 
     console = Console()
     count = "1 batch" if len(entries) == 1 else f"{len(entries):,} batches"
-    shown = plain_table(f"{count} in {file}, times in UTC")
-    for heading in ("#", "time", "table", "rows", "flagged", "verdict"):
-        justify: Any = "right" if heading in ("#", "rows", "flagged") else "left"
-        is_long = heading in ("table", "verdict")
-        shown.add_column(heading, justify=justify, no_wrap=not is_long, overflow="fold")
     start = len("2026-") if console.width < NARROW else 0
-    for entry in entries:
-        # Without a false discovery rate the user has said how many rows to flag.
-        flagged = f"{entry.n_flagged:,}" if entry.settings.get("fdr") else ""
-        when, name = entry.time[start : len("2026-03-05 14:02")], Path(entry.batch).name
-        cells = str(entry.number), when, name, f"{entry.n_rows:,}", flagged, _verdict(entry)
-        shown.add_row(*map(safe, cells))
-    console.print(shown)
+    times = [each.time[start : len("2026-03-05 14:02")] for each in entries]
+    # Without a false discovery rate the user has said how many rows to flag.
+    flagged = [f"{each.n_flagged:,}" if each.settings.get("fdr") else "" for each in entries]
+    table = text_table(
+        f"{count} in {file}, times in UTC",
+        ("#", [str(each.number) for each in entries], RIGHT),
+        ("time", times, {"no_wrap": True}),
+        ("table", [Path(each.batch).name for each in entries], {"overflow": "fold"}),
+        ("rows", [f"{each.n_rows:,}" for each in entries], RIGHT),
+        ("flagged", flagged, RIGHT),
+        ("verdict", [_verdict(each) for each in entries], {"overflow": "fold"}),
+    )
+    console.print(table)
 
 
 def _verdict(entry: HistoryEntry) -> str:

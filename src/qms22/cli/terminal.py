@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qms22._runtime.visible_text import one_line
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
     from rich.table import Table
+    from rich.text import Text
 
     from qms22.detection import Detection, RowReason
     from qms22.detection.findings.finding import Finding
@@ -28,6 +29,11 @@ _LEAST_ROWS = 10
 _WIDEST_CELL = 24
 NARROW = 80
 _REASON = 34
+
+# A heading, texts or rich's, and how rich shows them.
+TextColumn = tuple[str, "Sequence[str | Text]", dict[str, Any]]
+RIGHT = {"justify": "right", "no_wrap": True}
+WIDE = {"overflow": "fold", "ratio": 1}
 
 
 class ShownRows(NamedTuple):
@@ -141,56 +147,58 @@ def columns_that_matter(shown: ShownRows, width: int) -> list[str]:
 
 def _rows_table(title: str, shown: ShownRows, width: int) -> Table:
     """Return a table of rows: results, the columns that matter, and the reasons."""
-    table = plain_table(title)
-    for at, (heading, _) in enumerate(shown.results):
-        is_name = at == 1
-        table.add_column(safe(heading), justify="left" if is_name else "right", no_wrap=not is_name)
-    matter = columns_that_matter(shown, width)
-    for name in matter:
-        table.add_column(safe(cut(name)), justify="right" if name in shown.numeric else "left")
-    table.add_column("why", overflow="fold", ratio=1)
-    for at, reasons in enumerate(shown.reasons):
-        blamed = {name for reason in reasons for name in reason.columns}
-        cells = [safe(texts[at]) for _, texts in shown.results]
-        for name in matter:
-            text = safe(cut(_cell_text(shown.cells[name].iloc[at])) or "—")
-            cells.append(f"[bold]{text}[/bold]" if name in blamed else text)
-        mark = "· " if len(reasons) > 1 else ""
-        table.add_row(*cells, "\n".join(safe(f"{mark}{reason}") for reason in reasons))
-    return table
+    from rich.text import Text
+
+    number, name, value = shown.results
+    columns: list[TextColumn] = [(*number, RIGHT), (*name, {}), (*value, RIGHT)]
+    blamed = [{name for reason in reasons for name in reason.columns} for reasons in shown.reasons]
+    for heading in columns_that_matter(shown, width):
+        cells = [
+            Text(one_line(cut(_cell_text(value)) or "—"), "bold" if heading in names else "")
+            for value, names in zip(shown.cells[heading], blamed, strict=True)
+        ]
+        side = "right" if heading in shown.numeric else "left"
+        columns.append((cut(heading), cells, {"justify": side}))
+    why = [
+        Text("\n".join(one_line(f"{'· ' * (len(reasons) > 1)}{each}") for each in reasons))
+        for reasons in shown.reasons
+    ]
+    return text_table(title, *columns, ("why", why, WIDE))
 
 
 def _findings_table(findings: Sequence[Finding], width: int) -> Table:
     """Return a table of findings: their size, their name, and how normal rows compare."""
-    table = plain_table(f"{len(findings)} finding{'s' * (len(findings) != 1)}")
-    table.add_column("rows", justify="right", no_wrap=True)
-    is_compared = any(finding.fewest_outliers for finding in findings)
-    if is_compared:
-        table.add_column("anomalies", no_wrap=True)
-    table.add_column("what they have in common", overflow="fold", ratio=1)
-    table.add_column("normal rows", justify="right")
-    if width >= NARROW:
-        table.add_column("p", justify="right", no_wrap=True)
-    for finding in findings:
-        share = finding.normal_share
-        like = f"{100 * share:.1f} %" if share else "" if share is None else "0 %"
-        least = f"at least {finding.fewest_outliers:,}" if finding.fewest_outliers else ""
-        fewest = [least] if is_compared else []
-        cells = [f"{len(finding.rows):,}", *fewest, finding.name, like]
-        if width >= NARROW:
-            p_value = finding.p_value if finding.is_beyond_chance else None
-            cells.append("" if p_value is None else p_text(p_value))
-        table.add_row(*map(safe, cells))
-    return table
+    fewest = [each.fewest_outliers for each in findings]
+    shares = [each.normal_share for each in findings]
+    likes = [f"{100 * each:.1f} %" if each else "" if each is None else "0 %" for each in shares]
+    p_values = [each.p_value if each.is_beyond_chance else None for each in findings]
+    columns: list[TextColumn] = [
+        ("rows", [f"{len(each.rows):,}" for each in findings], RIGHT),
+        ("anomalies", [f"at least {each:,}" if each else "" for each in fewest], {"no_wrap": True}),
+        ("what they have in common", [each.name for each in findings], WIDE),
+        ("normal rows", likes, {"justify": "right"}),
+        ("p", ["" if each is None else p_text(each) for each in p_values], RIGHT),
+    ]
+    left_out = {"" if any(fewest) else "anomalies", "" if width >= NARROW else "p"}
+    title = f"{len(findings)} finding{'s' * (len(findings) != 1)}"
+    return text_table(title, *(column for column in columns if column[0] not in left_out))
 
 
-def plain_table(title: str) -> Table:
+def text_table(title: str, *columns: TextColumn) -> Table:
     """Return a table without lines, which leaves room on a narrow terminal."""
     from rich.table import Table
+    from rich.text import Text
 
-    return Table(
-        title=safe(title), title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False
+    # Texts of rich, as it reads markup and emoji in others.
+    heading = Text(one_line(title), "table.title")
+    table = Table(
+        title=heading, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False
     )
+    for name, _, style in columns:
+        table.add_column(Text(one_line(name)), **style)
+    for cells in zip(*(cells for _, cells, _ in columns), strict=True):
+        table.add_row(*(Text(one_line(each)) if isinstance(each, str) else each for each in cells))
+    return table
 
 
 def p_text(p_value: float) -> str:
@@ -221,10 +229,3 @@ def _cell_text(value: object) -> str:
     if isinstance(value, float):
         return number_text(value) if value.is_integer() else f"{value:.10g}"
     return str(value)
-
-
-def safe(text: str) -> str:
-    """Return a text of a table, in one line, so that it cannot control the terminal."""
-    from rich.markup import escape
-
-    return escape(one_line(text))
