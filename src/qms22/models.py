@@ -49,7 +49,7 @@ _CLASSES = {
     "checks.groups": "GroupCheck GroupStatistics Grouping",
     "checks.relations": "Design Relations",
     "checks.limits": "LimitCheck NearLimits",
-    "checks.repetition": "Bursts RepetitionCheck Runs",
+    "checks.repetition": "Bursts RepetitionCheck Runs Standstill StandstillCheck",
     "checks.series": "Series SeriesCheck",
     "checks.single": "LevelCheck PresenceCheck ValueCheck",
     "checks.steps": "CounterSteps GapCheck Gaps StepCheck",

@@ -12,7 +12,7 @@ from looking import look
 from qms22.checks.copies import CopyCheck, KeyCheck
 from qms22.checks.groups import GroupCheck
 from qms22.checks.limits import LimitCheck
-from qms22.checks.repetition import RepetitionCheck
+from qms22.checks.repetition import RepetitionCheck, StandstillCheck
 from qms22.checks.series import SeriesCheck
 from qms22.checks.steps import GapCheck, StepCheck
 
@@ -95,7 +95,7 @@ def test_copies_are_usual_in_narrow_tables() -> None:
 
 
 def test_a_value_that_is_stuck() -> None:
-    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0)
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-11", 700.0)
     stuck = np.arange(3 * 30 + 5, 3 * 30 + 13)
     batch.loc[stuck, "heat"] = 19.87
     shuffled = batch.sample(frac=1.0, random_state=0)
@@ -157,7 +157,7 @@ def test_a_burst_of_a_frequent_customer(n_customers: int) -> None:
 
 @pytest.mark.parametrize("change", [-500.0, 500.0])
 def test_a_counter_that_runs_back_or_jumps(change: float) -> None:
-    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0)
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-11", 700.0)
     odd = 5 * 30 + 11
     batch.loc[odd, "counter"] += change
     found = look(normal, batch)
@@ -176,7 +176,7 @@ def test_a_counter_that_runs_back_or_jumps(change: float) -> None:
 
 @pytest.mark.parametrize("back", [0.4, 40.0, 4000.0])
 def test_a_counter_that_stays_back(back: float) -> None:
-    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0)
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-11", 700.0)
     odd = 5 * 30 + 11
     fall = batch.loc[odd, "counter"] - batch.loc[odd - 1, "counter"] + back
     batch.loc[odd : 5 * 30 + 29, "counter"] = (
@@ -204,9 +204,62 @@ def test_a_counter_without_dates() -> None:
 
 def test_a_counter_that_goes_on_is_not_odd() -> None:
     """All its values are higher than those of normal rows."""
-    found = look(meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0))
+    found = look(meters(60, "2024-01-01", 0.0), meters(30, "2024-03-11", 700.0))
     assert found.by(StepCheck).max() < 8
     assert np.median(found.surprises.max(axis=1)) < 4
+
+
+@pytest.mark.parametrize("change", [-300.0, 900.0])
+def test_a_counter_goes_on_from_the_normal_rows(change: float) -> None:
+    """A batch with one row of each meter has no row before them."""
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(1, "2024-03-11", 700.0)
+    batch.loc[5, "counter"] += change
+    found = look(normal, batch)
+    of_steps = found.by(StepCheck, "counter", "meter")
+    assert found.ranking[0] == int(np.argmax(of_steps)) == 5
+    assert np.delete(of_steps, 5).max() < 8
+    before = f"{normal.loc[6 * 60 - 1, 'counter']:g} (meter M05, 11 days before)"
+    assert before in found.says(5, StepCheck)
+
+
+def test_a_row_with_a_wrong_date_is_before_no_other() -> None:
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-11", 700.0)
+    batch.loc[5 * 30 + 20, "day"] = pd.Timestamp("1970-01-01")
+    assert look(normal, batch).by(StepCheck).max() < 8
+
+
+def inverters(n_times: int, first: str, seed: int) -> pd.DataFrame:
+    """Draw measurements of five inverters, which are all 0 in half of the rows, at night."""
+    rng = np.random.default_rng(seed)
+    times = pd.date_range(first, periods=n_times, freq="30min")
+    sun = np.maximum(np.sin(2 * np.pi * (np.arange(n_times) / 48 - 0.25)), 0.0)
+    power = np.outer(100 + 10 * np.arange(5), sun) * rng.uniform(0.9, 1.1, (5, n_times))
+    table = {
+        "inverter": np.repeat([f"I{number}" for number in range(5)], n_times),
+        "time": np.tile(times, 5),
+        "total": 1e5 + np.cumsum(power + 1, axis=1).ravel().round(1),
+    }
+    for name, factor in (("power", 1.0), ("current", 0.4), ("heat", 0.2), ("load", 0.7)):
+        noise = rng.uniform(0.95, 1.05, power.size)
+        table[name] = (power.ravel() * factor * noise).round(1)
+    return pd.DataFrame(table)
+
+
+def test_a_row_that_repeats_the_one_before() -> None:
+    normal, batch = inverters(400, "2024-01-01", 0), inverters(100, "2024-01-15", 1)
+    row = 2 * 100 + 24
+    measured = ["power", "current", "heat", "load"]
+    assert (batch.loc[row, measured] > 1).all()
+    batch.loc[row, measured] = batch.loc[row - 1, measured]
+    found = look(normal, batch)
+    of_repeats = found.by(StandstillCheck)
+    assert found.ranking[0] == int(np.argmax(of_repeats)) == row
+    # At night all are 0, as in many normal rows.
+    assert np.delete(of_repeats, row).max() < 5
+    assert found.says(row, StandstillCheck) == (
+        "power, current, heat and 1 more repeat much of the row before of inverter I2, as hardly "
+        "any normal rows do"
+    )
 
 
 def test_a_key_that_is_there_twice() -> None:
@@ -331,11 +384,11 @@ def test_one_price_just_below_a_limit() -> None:
 
 
 def test_a_meter_that_is_silent_for_days() -> None:
-    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 9000.0)
-    is_silent = batch["day"].between("2024-03-10", "2024-03-14") & (batch["meter"] == "M07")
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-11", 700.0)
+    is_silent = batch["day"].between("2024-03-20", "2024-03-24") & (batch["meter"] == "M07")
     batch = batch[~is_silent].reset_index(drop=True)
     found = look(normal, batch)
-    (row,) = np.flatnonzero((batch["meter"] == "M07") & (batch["day"] == "2024-03-15")).tolist()
+    (row,) = np.flatnonzero((batch["meter"] == "M07") & (batch["day"] == "2024-03-25")).tolist()
     assert found.ranking[0] == row
     assert "before it meter M07 lacks 5 rows that others have, at most 0" in found.reason(row)
     assert np.flatnonzero(found.by(GapCheck)).tolist() == [row]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from qms22._runtime import exact
 from qms22.checks.arrays import Floats, Ints
-from qms22.checks.check import Check, Said, Shower, Usual, shown_cells
+from qms22.checks.check import Check, Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, derived_name
 from qms22.checks.in_order import Derived, Orders
 from qms22.checks.surprise import TailReference
-from qms22.tables.columns.cells import Columns
+from qms22.tables.columns.cells import Columns, count_rows
 from qms22.tables.columns.date_parts import DAY
 
 # Where so many normal rows after each other are equal, a value that stays is nothing odd.
@@ -73,6 +73,86 @@ class Runs(Derived):
             rates.insert(0, _rates_of(rows, self.entity, of_rows, share))
         most = int(cases.max(initial=1))
         return RepetitionCheck(self.columns, reference, self, most, tuple(rates), more=self.keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Standstill(Derived):
+    """How unlikely it is that numbers of each row are those of the row before.
+
+    An instrument that sends its last measurements once more repeats many of them at once.
+    """
+
+    # The numbers, with the values that many normal rows have, and how much each of these says.
+    usual: tuple[tuple[str, Floats, Floats], ...]
+    kinds: ClassVar = ("same",)
+
+    @classmethod
+    def find(cls, rows: Columns, names: Sequence[str], entity: str, date: str) -> Standstill | None:
+        """Return it for columns of numbers; None if these are too few."""
+        usual = []
+        for name in names:
+            values = rows[name].values
+            different, counts = np.unique(values[rows[name].has_value], return_counts=True)
+            is_common = counts >= _COMMON * len(values)
+            usual.append((name, different[is_common], _rates(counts[is_common] / len(values))))
+        return cls(date, entity, date, tuple(usual)) if len(usual) >= _LEAST_COUNT else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The numbers, and the entity."""
+        return (*(name for name, *_ in self.usual), *filter(None, [self.entity]))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The date as well."""
+        return (*self.columns, self.date)
+
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
+        """Add up what equal numbers say, if there are some; copies of a row are no new one."""
+        in_order = orders(self.entity)
+        order, times = in_order.rows, rows[self.date].values
+        is_next = (np.diff(in_order.entities) == 0) & (np.diff(times[order]) > 0)
+        found, n_equal = np.zeros(len(order)), np.zeros(len(order))
+        for name, values, rates in self.usual:
+            numbers = rows[name].values[order]
+            is_equal = np.append(False, is_next & (numbers[1:] == numbers[:-1]))[: len(order)]
+            places = np.minimum(np.searchsorted(values, numbers), max(len(values) - 1, 0))
+            says = np.full(len(order), _MOST_A_STEP)
+            if len(values):
+                says = np.where(values[places] == numbers, rates[places], says)
+            found += np.where(is_equal, says, 0.0)
+            n_equal += is_equal
+        return in_order.put(np.where(n_equal >= _LEAST_COUNT, found, 0.0))
+
+    def learn(self, rows: Columns) -> StandstillCheck:
+        """Learn how much known-normal rows repeat."""
+        reference = TailReference.learn(rows[self.keys[0]].values)
+        return StandstillCheck(self.columns, reference, self, more=(*self.keys, self.date))
+
+
+@dataclass(frozen=True, eq=False)
+class StandstillCheck(Check):
+    """A row with the numbers of the row before, more of them or rarer ones than usual."""
+
+    reference: TailReference  # how much normal rows repeat
+    counted: Standstill
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
+        """Compute how odd it is, at most as odd as chance makes it."""
+        says = rows[self.more[0]].values
+        return np.minimum(self.reference.surprise(says, own=own), says)
+
+    def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return the names of the numbers: which of them are equal is not kept."""
+        return [listed([name for name, *_ in self.counted.usual])] * count_rows(rows)
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
+        """Return whose row before it repeats."""
+        entity, usual = self.counted.entity, Usual("rule", "other numbers than in the row before")
+        of = [f" of {each}" for each in shown_cells(rows[entity], show)] if entity else None
+        for each in of or [""] * count_rows(rows):
+            repeats = f" repeat much of the row before{each}"
+            yield Said(f"{repeats}, as hardly any normal rows do", usual)
 
 
 @dataclass(frozen=True)

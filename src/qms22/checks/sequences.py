@@ -7,7 +7,7 @@ import numpy as np
 from qms22.checks.arrays import Ints
 from qms22.checks.in_order import Derived, orders_of
 from qms22.checks.limits import NearLimits, varies_widely
-from qms22.checks.repetition import Bursts, Runs
+from qms22.checks.repetition import Bursts, Runs, Standstill
 from qms22.checks.series import find_series
 from qms22.checks.single import LEAST_ENTITIES
 from qms22.checks.steps import CounterSteps, Gaps
@@ -98,7 +98,7 @@ def find_sequences(
         rising = ((each.rising(rows, orders), each.entity) for each in tried)
         share, entity = max(rising, default=(0.0, ""))
         if share > 0:
-            counters[name] = CounterSteps(name, entity, date)
+            counters[name] = CounterSteps(name, entity, date).continued(rows)
     others = [name for name in numbers if name not in counters]
     found: list[Derived | None] = [
         NearLimits(name, entity, date)
@@ -113,5 +113,10 @@ def find_sequences(
         found += [Bursts(date, entity, date, hours) for entity in crowds for hours in _WINDOWS]
     found += counters.values()
     if date in rows:
-        found += find_series(rows, ("", *entities), others, date, orders)
+        series = find_series(rows, ("", *entities), others, date, orders)
+        measured = {
+            n_levels.get(each.entity, 1): each.entity for each in (*counters.values(), *series)
+        }
+        stand = (Standstill.find(rows, others, entity, date) for entity in measured.values())
+        found += [*series, *stand]
     return tuple(each for each in found if each is not None)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, shown_cells
+from qms22.checks.copies import cell_hashes
 from qms22.checks.dates import unit_of_days
 from qms22.checks.in_order import Derived, Orders
 from qms22.checks.surprise import NumberReference, TailReference, surprise_of_few
-from qms22.tables.columns.cells import Columns
+from qms22.tables.columns.cells import Columns, count_rows
 from qms22.tables.columns.date_parts import DAY
 
 # Fewer steps say nothing.
@@ -27,10 +29,13 @@ _RISING = 0.5
 _TOO_LONG = 10.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CounterSteps(Derived):
     """What a counter was before, and how many days ago, or rows without dates."""
 
+    # The hash, the day and the number of the last known-normal rows of each entity, where there are
+    # dates: the first rows of a later batch follow on them.
+    last: tuple[NDArray[np.uint64], Floats, Floats] | None = None
     kinds: ClassVar = ("before", "passed")
 
     def rising(self, rows: Columns, orders: Orders) -> float:
@@ -42,13 +47,35 @@ class CounterSteps(Derived):
         share = float(np.mean(steps >= 0))
         return share if share >= _NEARLY_ALL else 0.0
 
+    def continued(self, rows: Columns) -> CounterSteps:
+        """Return it with the last two of known-normal rows, one of which may be wrong."""
+        if self.date not in rows:
+            return self
+        entities, days, values = self._counted(rows)
+        order = _in_order(entities, days, values)
+        entities = entities[order]
+        is_last = np.append(entities[2:] != entities[:-2], [True, True])[: len(order)]
+        last = order[is_last]
+        return replace(self, last=(entities[is_last], days[last], values[last]))
+
+    def _counted(self, rows: Columns) -> tuple[NDArray[np.uint64], Floats, Floats]:
+        """Return the hash of the entity, the day and the number of rows."""
+        n_rows = count_rows(rows)
+        days = rows[self.date].values / DAY if self.date in rows else np.arange(float(n_rows))
+        return cell_hashes(rows[self.entity]), days, rows[self.name].values
+
     def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Compare rows with the one before, or with that before a wrong one."""
-        order, entities = orders(self.entity)
-        values = rows[self.name].values[order]
-        days = rows[self.date].values[order] / DAY if self.date in rows else np.arange(len(order))
-        there = np.isfinite(values + days)
-        order, entities, values, days = (each[there] for each in (order, entities, values, days))
+        counted, n_last = self._counted(rows), 0
+        if self.last is not None and not are_normal:
+            n_last = len(self.last[0])
+            pairs = zip(self.last, counted, strict=True)
+            entities, days, values = (np.concatenate(pair) for pair in pairs)
+        else:
+            entities, days, values = counted
+        found = np.full((2, len(entities)), np.nan)
+        order = _in_order(entities, days, values)
+        entities, days, values = entities[order], days[order], values[order]
 
         def since(places: Ints) -> tuple[Floats, Floats]:
             is_before = (entities == entities[places]) & (days > days[places])
@@ -62,10 +89,9 @@ class CounterSteps(Derived):
             excess, excess_of_two = rise - middle * passed, rise_of_two - middle * passed_of_two
         # A row after a wrong one follows from that before it; after a step for good none does.
         is_after_wrong = np.abs(excess_of_two) < np.abs(excess) / 2
-        found = np.full((2, len(there)), np.nan)
         found[0, order] = values[np.where(is_after_wrong, two, one)]
         found[1, order] = np.where(is_after_wrong, passed_of_two, passed)
-        return found
+        return found[:, n_last:]
 
     def learn(self, rows: Columns) -> StepCheck | None:
         """Learn from known-normal rows; None if there are too few steps."""
@@ -83,6 +109,12 @@ class CounterSteps(Derived):
         with np.errstate(over="ignore"):
             rises: Floats = (rows[self.name].values - before) / passed
         return rises
+
+
+def _in_order(entities: NDArray[np.uint64], days: Floats, values: Floats) -> Ints:
+    """Return the rows with a number by entity and day."""
+    there = np.flatnonzero(np.isfinite(values + days))
+    return there[np.lexsort((days[there], entities[there]))]
 
 
 @dataclass(frozen=True, eq=False)
