@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 from sklearn.ensemble import ExtraTreesClassifier
 
-from qms22.estimators.forest import fit_forest
+from qms22.estimators.forest import BinnedRows, fit_forest
 from qms22.metrics import roc
 
 SIZES = (2_000, 20_000, 100_000)
@@ -35,7 +35,7 @@ Result = tuple[str, str, int, int, str, str]
 
 
 def native(rows: Rows, labels: Rows, seed: int) -> Rows:
-    return fit_forest(rows, labels, seed=seed).oob_scores
+    return fit_forest(BinnedRows.of(rows), labels, seed=seed).oob_scores
 
 
 def sklearn(rows: Rows, labels: Rows, seed: int) -> Rows:

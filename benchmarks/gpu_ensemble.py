@@ -19,7 +19,7 @@ from reporting import console, output_option, write_csv
 
 from qms22 import QMS22Ensemble
 from qms22._runtime.devices import need_cupy
-from qms22.estimators.forest import fit_forest
+from qms22.estimators.forest import BinnedRows, find_bins, fit_forest
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.nearest import mean_log_distances
 
@@ -74,12 +74,13 @@ def measure_views(n: int, repeats: int) -> dict[str, float]:
     single = double.astype(np.float32)
     references = rng.normal(size=(N_REFERENCES, N_FEATURES))
     draw = rng.normal(size=(2 * N_DRAWN, N_FEATURES))
-    forest = fit_forest(draw, (np.arange(2 * N_DRAWN) < N_DRAWN).astype(float), n_threads=8)
+    labels = (np.arange(2 * N_DRAWN) < N_DRAWN).astype(float)
+    forest = fit_forest(BinnedRows.of(draw), labels, n_threads=8)
     held_out = HeldOutScores.of(rng.normal(size=4_096))
     works: dict[str, Callable[[], object]] = {
         "distances float64": lambda: mean_log_distances(double, references),
         "distances float32": lambda: mean_log_distances(single, references.astype(np.float32)),
-        "forest of 200 trees": lambda: forest.score(double),
+        "forest of 200 trees": lambda: forest.score_bins(find_bins(double, forest.edges)),
         "p-values": lambda: held_out.log_p_values(double[:, 0]),
     }
     return {name: seconds(work, repeats + 1) for name, work in works.items()}

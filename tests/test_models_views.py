@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from model_files import assert_one_sentence, small_rows
 
 from qms22 import QMS22Ensemble
-from qms22.estimators.forest import Forest, fit_forest
+from qms22.estimators.forest import BinnedRows, Forest, fit_forest
 from qms22.estimators.held_out import HeldOutScores, LearnedRows
 from qms22.estimators.saved_ensemble import check_forest
 from qms22.models import load_model, save_model
@@ -166,7 +166,7 @@ def test_rows_stay_inside_of_a_forest_that_passes(name: str, where: float, value
     normal, batch = small_rows()
     rows = np.concatenate([normal, batch])
     labels = np.repeat([0.0, 1.0], [len(normal), len(batch)])
-    forest = fit_forest(rows, labels, n_trees=3, seed=0)
+    forest = fit_forest(BinnedRows.of(rows), labels, n_trees=3, seed=0)
     array = getattr(forest, name)
     limits = np.iinfo(array.dtype)
     place = int(where * len(array))

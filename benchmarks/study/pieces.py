@@ -185,7 +185,7 @@ class Pieces:
         key = labels.tobytes(), min_leaf
         if key not in self._self_training:
             known = self.problem.normal
-            rows = np.concatenate([known, self._batch])
+            rows = BinnedRows.of(np.concatenate([known, self._batch]))
             forest = fit_forest(
                 rows,
                 np.concatenate([np.zeros(len(known)), labels[self._order]]),
@@ -194,7 +194,7 @@ class Pieces:
                 seed=self._forest_seed,
             )
             held_out = HeldOutScores.of(forest.oob_scores[: len(known)])
-            view = ForestView(forest, LearnedRows.of(hash_rows(rows), forest.oob_scores), held_out)
+            view = ForestView(forest, LearnedRows.of(rows.keys, forest.oob_scores), held_out)
             self._self_training[key] = self._score(view)
         return self._self_training[key]
 

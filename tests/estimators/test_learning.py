@@ -154,7 +154,8 @@ def test_forest_view_has_the_out_of_bag_scores() -> None:
     np.testing.assert_array_equal(score(ScoredRows(batch)), -view.held_out.log_p_values(oob[80:]))
     new = rng.normal(size=(10, 3))
     # As many trees as have not learned from a row: 600 / e.
-    expected = -view.held_out.log_p_values(view.forest.first(221).score(new))
+    shares = view.forest.first(221).score_bins(ScoredRows(new).bins(view.forest.edges))
+    expected = -view.held_out.log_p_values(shares)
     np.testing.assert_array_equal(score(ScoredRows(new)), expected)
 
 

@@ -22,7 +22,7 @@ from qms22.estimators.cuda.view_kernels import (
     rows_record,
     trees_record,
 )
-from qms22.estimators.forest import fit_forest
+from qms22.estimators.forest import BinnedRows, find_bins, fit_forest
 from qms22.estimators.held_out import HeldOutScores, LearnedRows, hash_rows, log_mean
 from qms22.estimators.nearest import mean_log_distances
 
@@ -101,11 +101,12 @@ def rows_and_labels(n: int, p: int) -> tuple[NDArray[np.float64], NDArray[np.flo
 @pytest.mark.parametrize("n_features", [1, 5, 300])
 def test_host_forest(gpu_on_host: Any, dtype: str, n_features: int) -> None:
     rows, labels = rows_and_labels(600, n_features)
-    forest = fit_forest(rows, labels, n_trees=20, seed=3)
+    forest = fit_forest(BinnedRows.of(rows), labels, n_trees=20, seed=3)
     rows = (2 * rows[:77]).astype(dtype)
-    expected = forest.score(rows)
+    expected = forest.score_bins(find_bins(rows, forest.edges))
     for order in ("C", "F"):
-        found = forest.score(gpu_on_host.asarray(np.asarray(rows, order=order)))
+        there = gpu_on_host.asarray(np.asarray(rows, order=order))
+        found = forest.score_bins(find_bins(there, forest.edges))
         assert is_on_gpu(found)
         assert as_host(found).tobytes() == expected.tobytes()
 
@@ -176,11 +177,12 @@ def test_gpu_distances(dtype: str, n_features: int, n_references: int) -> None:
 @pytest.mark.parametrize("n_features", [1, 10, 300])
 def test_gpu_forest(dtype: str, n_features: int) -> None:
     rows, labels = rows_and_labels(3_000, n_features)
-    forest = fit_forest(rows, labels, n_trees=50, seed=3)
+    forest = fit_forest(BinnedRows.of(rows), labels, n_trees=50, seed=3)
     rows = (2 * rows[:777]).astype(dtype)
-    expected = forest.score(rows)
+    expected = forest.score_bins(find_bins(rows, forest.edges))
     for order in ("C", "F"):
-        found = forest.score(need_cupy().asarray(rows, order=order))
+        there = need_cupy().asarray(rows, order=order)
+        found = forest.score_bins(find_bins(there, forest.edges))
         assert as_host(found).tobytes() == expected.tobytes()
 
 

@@ -16,7 +16,7 @@ from tasks import random_task
 from qms22 import _core
 from qms22._cpm.backends import solve
 from qms22._cpm.solver_options import SolverOptions
-from qms22.estimators.forest import fit_forest
+from qms22.estimators.forest import BinnedRows, fit_forest
 from qms22.estimators.nearest import mean_log_distances
 
 # All threads read these arrays.
@@ -36,8 +36,9 @@ def member_values(number: int) -> bytes:
 
 
 def forest(number: int) -> bytes:
-    grown = fit_forest(ROWS, LABELS, n_trees=10, seed=number, n_threads=2)
-    return grown.value.tobytes() + grown.score(ROWS, n_threads=2).tobytes()
+    rows = BinnedRows.of(ROWS)
+    grown = fit_forest(rows, LABELS, n_trees=10, seed=number, n_threads=2)
+    return grown.value.tobytes() + grown.score_bins(rows.bins, n_threads=2).tobytes()
 
 
 def nearest(number: int) -> bytes:

@@ -55,12 +55,8 @@ class Forest:
         """Return the forest of the first trees."""
         return replace(self, first_node=self.first_node[: n_trees + 1])
 
-    def score(self, rows: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]:
-        """Compute the mean value of new rows over all trees."""
-        return self.score_bins(find_bins(rows, self.edges), n_threads)
-
     def score_bins(self, bins: Any, n_threads: int = 1) -> NDArray[np.float64]:
-        """Compute the mean value of rows from their bins (p, n), of NumPy or CuPy."""
+        """Compute the mean value of new rows over all trees, from `find_bins` of NumPy or CuPy."""
         nodes = (self.first_node, self.feature, self.threshold, self.child, self.value)
         if is_on_gpu(bins):
             scores: NDArray[np.float64] = views.forest_scores(bins, *nodes)
@@ -92,7 +88,7 @@ class BinnedRows:
 
 
 def fit_forest(
-    rows: NDArray[np.float64] | BinnedRows,
+    rows: BinnedRows,
     labels: NDArray[np.float64],
     *,
     n_trees: int = 200,
@@ -113,17 +109,16 @@ def fit_forest(
     A leaf has at least `min_leaf` different rows. The seed, below 2⁶⁴, fixes the forest; threads do
     not change it.
     """
-    binned = rows if isinstance(rows, BinnedRows) else BinnedRows.of(rows)
     grown = _core.grow_forest(
-        binned.bins,
+        rows.bins,
         np.rint(labels * _core.LABEL_ONE).astype(np.uint16),
         n_trees=n_trees,
-        max_features=max(1, math.isqrt(len(binned.bins))),
+        max_features=max(1, math.isqrt(len(rows.bins))),
         min_leaf=min_leaf,
         seed=seed,
         n_threads=n_threads,
     )
-    return Forest(binned.edges, *grown)
+    return Forest(rows.edges, *grown)
 
 
 def _bin_edges(column: NDArray[np.float64]) -> NDArray[np.float64]:
