@@ -17,6 +17,7 @@ HOUR = 3600.0
     [
         ("2h 5m", 2 * HOUR + 300),
         ("2h5m", 2 * HOUR + 300),
+        ("12h30min", 12.5 * HOUR),
         ("1 h 30 min", 1.5 * HOUR),
         ("1 day, 2 hours", 26 * HOUR),
         ("2 Std. 15 Min.", 2.25 * HOUR),

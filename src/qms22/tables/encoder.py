@@ -164,7 +164,6 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")
 
     def _change_plans(self, change: Callable[[ColumnPlan], ColumnPlan]) -> None:
-        """Change what was learned of all columns."""
         self._plans = {name: change(plan) for name, plan in self._plans.items()}
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -330,5 +329,4 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _complete_rows(columns: Columns) -> NDArray[np.intp]:
-    """Return the positions of the rows without missing cells."""
     return np.flatnonzero(~np.logical_or.reduce([cells.missing for cells in columns.values()]))

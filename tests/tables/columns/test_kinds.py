@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -31,6 +31,7 @@ def kind(values: list[Any], name: str = "x") -> str:
         (["1", "2", "5more"] * 9, "category"),
         ([1, "a", 1.0, "b"] * 4, "category"),
         ([True, False, None], "boolean"),
+        ([timedelta(hours=2), timedelta(minutes=5)], "number"),
         (["True", "false", ""], "boolean"),
         (["yes", "no"] * 9, "category"),
         ([0, 1, 1, 0], "number"),

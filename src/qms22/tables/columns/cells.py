@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from qms22.tables.texts.words import number_text
+from qms22.tables.texts.words import BOOLEANS, number_text
 
 Form = Literal["number", "boolean", "date", "text", "category", "other"]
 
-# As Python writes booleans; and the longest text, with some blanks, that may be one of them.
-_TRUTHS = frozenset({"True", "False"})
+# The longest text, with some blanks, that may be true or false.
 LONGEST_TRUTH = 8
 # Characters of a text in a message: half a line.
 _MOST_SHOWN = 50
@@ -233,6 +232,6 @@ def one_spelling(texts: Sequence[str | None]) -> dict[str, str]:
 
     Rows of several tables may be in one column: booleans of one, and words of another.
     """
-    words = [text for text in texts if text is not None and len(text) <= LONGEST_TRUTH]
-    truths = {text: canonical for text in words if (canonical := text.strip().title()) in _TRUTHS}
+    short = [text for text in texts if text is not None and len(text) <= LONGEST_TRUTH]
+    truths = {text: word.title() for text in short if (word := text.strip().lower()) in BOOLEANS}
     return truths if len(truths) > len(set(truths.values())) else {}

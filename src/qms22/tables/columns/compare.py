@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,10 @@ from qms22.tables.columns.arrow_columns import frame_cells
 from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.typed import to_numbers
 from qms22.tables.texts.date_format import DateFormat
+from qms22.tables.texts.number_format import NumberFormat
 from qms22.tables.texts.words import (
     NA,
     canonical,
-    is_number_text,
-    parse_number,
     without_apostrophe,
 )
 
@@ -45,7 +44,7 @@ def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> NDArray[np.bool_
 
 def _same_values(first: Cells, second: Cells) -> NDArray[np.bool_]:
     """Return which cells agree; what it returns for missing ones has no meaning."""
-    ours, theirs = (to_numbers(cells, "number", _read_numbers) for cells in (first, second))
+    ours, theirs = (to_numbers(cells, "number", NumberFormat().read) for cells in (first, second))
     if ours.words is None and theirs.words is None:
         are_close: NDArray[np.bool_] = np.isclose(
             ours.values, theirs.values, rtol=_RELATIVE_ERROR, atol=0
@@ -57,11 +56,6 @@ def _same_values(first: Cells, second: Cells) -> NDArray[np.bool_]:
         for others in _dates(second):
             same = same | (np.abs(stamps - others) < _MINUTE)
     return same
-
-
-def _read_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Read numbers as Python writes them."""
-    return np.array([parse_number(text) if is_number_text(text) else np.nan for text in texts])
 
 
 def _text(value: object) -> str:

@@ -147,7 +147,6 @@ def some_levels(cells: Cells) -> tuple[Sequence[str], NDArray[np.intp]]:
 
 
 def _sorted_places(texts: Sequence[str]) -> NDArray[np.intp]:
-    """Return the positions of texts in alphabetical order."""
     try:
         places: NDArray[np.intp] = pc.array_sort_indices(pa.array(texts)).to_numpy()
     except UnicodeEncodeError:  # a half of a character, which Arrow does not have
@@ -188,7 +187,6 @@ def _are_codes(texts: Sequence[str], counts: NDArray[np.intp]) -> bool:
 
 
 def _judge_number_texts(cells: Cells, form: NumberFormat) -> ColumnPlan:
-    """Return the kind of numbers in texts."""
     first = cells.values[:_MOST_READ]
     # Reading all texts takes long, and only whole numbers can be identifiers.
     numbers = form.read([cells.levels[code] for code in first[first >= 0].tolist()])

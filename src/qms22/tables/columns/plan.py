@@ -159,7 +159,6 @@ class ColumnPlan:
         return replace(rest, note=note)
 
     def _reader(self) -> Reader:
-        """Return the function that reads texts of the column."""
         if self.kind == "boolean":
             return read_booleans
         if self.kind == "date":

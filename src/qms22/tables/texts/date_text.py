@@ -222,7 +222,6 @@ def iso_stamps(texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _fields(parts: DateParts, month_first: str) -> tuple[int, int, int, float]:
-    """Return year, month, day and seconds in this order."""
     if not parts.separator or parts.separator in month_first:
         return parts.year, parts.month, parts.day, parts.seconds
     return parts.year, parts.day, parts.month, parts.seconds

@@ -21,10 +21,9 @@ _UNITS = (
     "seconds|second|secs|sec|s|sekunden|sekunde|sek",
 )
 _WORDS = re.compile(
-    r"(-)?" + r"[ ,]*".join(rf"(?:{_NUMBER}( ?(?:{unit}))\b\.?)?" for unit in _UNITS), re.IGNORECASE
+    r"(-)?" + r"[ ,]*".join(rf"(?:{_NUMBER}( ?(?:{unit}))(?![^\W\d_])\.?)?" for unit in _UNITS),
+    re.IGNORECASE,
 )
-# 2h5m: no boundary of words is between them.
-_TIGHT = re.compile(r"(-)?" + "".join(rf"(?:{_NUMBER}({unit}))?" for unit in "dhms"), re.IGNORECASE)
 _ISO = re.compile(
     rf"(-)?P(?:{_NUMBER}D)?(?:T(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?", re.IGNORECASE
 )
@@ -111,7 +110,7 @@ def _seconds(text: str) -> float:
         return -seconds if sign else seconds
     match = _ISO.fullmatch(text)
     numbers = match.groups()[1:] if match else ()
-    if not match and (match := _WORDS.fullmatch(text) or _TIGHT.fullmatch(text)):
+    if not match and (match := _WORDS.fullmatch(text)):
         numbers = match.groups()[1::2]
     if not match:
         return np.nan
@@ -121,16 +120,14 @@ def _seconds(text: str) -> float:
 
 
 def _clock_style(clocks: Sequence[re.Match[str]]) -> str:
-    width = "" if any(len(match[2]) == 1 for match in clocks) else "0"
+    n_digits = 2 if all(len(match[2]) > 1 for match in clocks) else 1
     has_hours = 2 * sum(match[4] is not None for match in clocks) > len(clocks)
-    letter = "h" if has_hours else "m"
-    return (2 * letter if width else letter) + (":mm:ss" if has_hours else ":ss")
+    return n_digits * "h" + ":mm:ss" if has_hours else n_digits * "m" + ":ss"
 
 
 def _word_style(texts: Sequence[str]) -> str | None:
     """Return the words for units; None if no text has two of them."""
-    found = [_WORDS.fullmatch(text) or _TIGHT.fullmatch(text) for text in texts]
-    units = [match.groups()[2::2] for match in found if match]
+    units = [match.groups()[2::2] for match in map(_WORDS.fullmatch, texts) if match]
     if not any(sum(unit is not None for unit in each) > 1 for each in units):
         return None
     words = [
@@ -156,5 +153,5 @@ def _split(seconds: float, is_used: tuple[bool, ...]) -> list[int]:
 
 def _show_clock(seconds: float, style: str) -> str:
     first, *others = style.split(":")
-    parts = _split(seconds, (False, len(others) == 2, True, True))[1 if len(others) == 2 else 2 :]
+    parts = _split(seconds, (False, len(others) == 2, True, True))[-1 - len(others) :]
     return ":".join([f"{parts[0]:0{len(first)}d}", *(f"{part:02d}" for part in parts[1:])])

@@ -333,18 +333,13 @@ def _clear_magnitudes(parts: list[Parts]) -> tuple[str, ...]:
 
 def _are_codes(texts: Sequence[str], weights: NDArray[np.float64]) -> bool:
     """Return whether whole numbers of one length are codes or phone numbers, or all are IPs."""
-    rows: list[tuple[int, float]] = []
-    padded: set[int] = set()
-    has_blanks = False
-    for text, weight in zip(texts, weights, strict=True):
-        digits = text.strip().replace(" ", "")
-        if digits.isdecimal():
-            rows.append((len(digits), weight))
-            has_blanks |= " " in text.strip()
-            if digits[0] == "0" and len(digits) > 1:
-                padded.add(len(digits))
-    if not rows:
+    pairs = zip(map(str.strip, texts), weights, strict=True)
+    whole = [(text, text.replace(" ", ""), weight) for text, weight in pairs]
+    whole = [each for each in whole if each[1].isdecimal()]
+    if not whole:
         return all(_IP_ADDRESS.fullmatch(text.strip()) for text in texts)
-    length, share = most_frequent(rows)
+    length, share = most_frequent([(len(digits), weight) for _, digits, weight in whole])
+    is_padded = any(len(digits) == length and _PADDED.match(digits) for _, digits, _ in whole)
+    has_blanks = any(" " in text for text, _, _ in whole)
     is_phone = has_blanks and length >= _PHONE_DIGITS and len(texts) > 1
-    return share >= _CODES_SHARE and (length in padded or is_phone)
+    return share >= _CODES_SHARE and (is_padded or is_phone)
