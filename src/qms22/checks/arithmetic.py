@@ -11,18 +11,16 @@ import numpy as np
 
 from qms22._runtime import exact
 from qms22.checks.arrays import Bools, Floats, Ints
-from qms22.checks.check import RuleCheck, Said, Shower, Usual
+from qms22.checks.check import LEAST_ROWS, MOST_RULES, RuleCheck, Said, Shower, Usual
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.texts.words import number_text
 
-# A rule needs so many normal rows with all of its numbers, and nearly all of them have to keep it.
-_LEAST_ROWS = 30
+# Nearly all normal rows with all numbers of a rule have to keep it.
 _MOST_BROKEN = 0.005
 # If the numbers of different rows keep it so often, it says little: of products less, whose factor
 # is fitted.
 _MOST_BY_CHANCE = 0.3
 _MOST_PRODUCTS_BY_CHANCE = 0.05
-_MOST_RULES = 20
 # A rule may be about some levels of a category only, which most rows have to have.
 _MOST_LEVELS = 20
 _LEAST_LIMITED = 0.5
@@ -164,7 +162,7 @@ def learn_arithmetic(
     about some levels of a category, if it has few.
     """
     names = list(numbers)[:_MOST_OF_PAIRS]
-    if len(names) < 2 or len(rows[names[0]].values) < _LEAST_ROWS:
+    if len(names) < 2 or len(rows[names[0]].values) < LEAST_ROWS:
         return []
     table = np.array([rows[name].values for name in names])
     units = np.array([half_unit(column) for column in table])
@@ -190,7 +188,7 @@ def learn_arithmetic(
                 if step == "share":
                     is_known |= tied[places[0]] == tied[places[1]]
                     is_known |= any({*places} < each for each in of_products)
-                if is_known or len(found) >= _MOST_RULES:
+                if is_known or len(found) >= MOST_RULES:
                     continue
                 columns = tuple(names[at] for at in places)
                 some = table[list(places)], units[list(places)]
@@ -273,7 +271,8 @@ class _Tried(NamedTuple):
         """Find the sets of columns whose sum is the number, the last one perhaps subtracted."""
         signs = (*[1] * (sets.shape[1] - 1), sign_of_last)
         terms = self.numbers[sets]
-        differences = self.numbers[self.target] - np.einsum("ijk,j", terms, signs)
+        signed = np.array(signs)[:, np.newaxis] * terms
+        differences = self.numbers[self.target] - signed.sum(axis=1)
         units = self.units[sets].sum(axis=1) + self.units[self.target]
         limits = units[:, np.newaxis] + _EXACT * np.abs(terms).max(axis=1)
         for places in sets[_holds(differences, limits)].tolist():
@@ -342,7 +341,7 @@ def _verified(
     present = ~np.isnan(table).any(axis=0)
     target, *values = table[:, present]
     n = len(target)
-    if n < _LEAST_ROWS:
+    if n < LEAST_ROWS:
         return None
     factors = [1.0]
     if guess.has_factor:
@@ -394,7 +393,7 @@ def _limited(check: ArithmeticCheck, is_broken: Bools, cells: Cells) -> Arithmet
     size = len(cells.levels) + 1
     counts = np.bincount(cells.values + 1, minlength=size)[1:]
     broken = np.bincount(cells.values + 1, is_broken, minlength=size)[1:]
-    kept = np.flatnonzero((counts >= _LEAST_ROWS) & (broken <= _MOST_BROKEN * counts))
+    kept = np.flatnonzero((counts >= LEAST_ROWS) & (broken <= _MOST_BROKEN * counts))
     n, n_broken = int(counts[kept].sum()), int(broken[kept].sum())
     if n < _LEAST_LIMITED * len(is_broken):
         return None

@@ -16,6 +16,9 @@ from qms22.tables.columns.cells import Cells, Columns
 
 # Levels that normal rows have, in words.
 MOST_LISTED = 6
+# A rule needs so many normal rows that it is about; and a table has so many, those that say most.
+LEAST_ROWS = 30
+MOST_RULES = 20
 # Numbers with more digits are those of a computer, and shown rounded.
 _LONG = re.compile(r"[-+.\deE]{13,}")
 

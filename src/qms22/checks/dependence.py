@@ -13,6 +13,8 @@ from scipy import stats
 from qms22._runtime import exact
 from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.check import (
+    LEAST_ROWS,
+    MOST_RULES,
     Check,
     RuleCheck,
     Said,
@@ -54,15 +56,12 @@ _MOST_NAMED = 4
 # A column is an attribute of an entity, as the ward of a patient, if hardly any entity changes it:
 # at most so many values per entity.
 _MOST_CHANGES = 1.2
-# A rule needs so many normal rows with both numbers, and nearly all of them have to keep it.
-_LEAST_ROWS = 30
+# Nearly all normal rows have to keep a rule.
 _MOST_BROKEN = 0.002
 # Among numbers of different rows it has to be broken at least so often: else it says nothing.
 _LEAST_BROKEN_BY_CHANCE = 0.05
 # Columns of 0 and 1 of which one category may consist.
 _MOST_TOGETHER = 50
-# Rules of a table: those that say most.
-_MOST_RULES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,7 +408,7 @@ def learn_orders(rows: Columns, numbers: Sequence[str], seed: int) -> list[Order
         one, other = rows[low].values, rows[high].values
         both = ~np.isnan(one) & ~np.isnan(other)
         one, other = one[both], other[both]
-        if (n := len(one)) < _LEAST_ROWS:
+        if (n := len(one)) < LEAST_ROWS:
             continue
         n_broken = int(np.count_nonzero(one > other))
         if n_broken > _MOST_BROKEN * n:
@@ -418,4 +417,4 @@ def learn_orders(rows: Columns, numbers: Sequence[str], seed: int) -> list[Order
         if by_chance >= _LEAST_BROKEN_BY_CHANCE:
             found.append((by_chance, OrderCheck((low, high), n_broken, n)))
     found.sort(key=lambda each: -each[0])
-    return [check for _, check in found[:_MOST_RULES]]
+    return [check for _, check in found[:MOST_RULES]]

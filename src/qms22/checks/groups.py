@@ -18,6 +18,7 @@ from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import NumberCheck, Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.counting import LEAST_RECURRING, find_places
+from qms22.checks.relations import LARGEST, LARGEST_NUMBER
 from qms22.checks.surprise import NumberReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
@@ -45,9 +46,6 @@ _LEAST_RATIO = 0.03
 _LEAST_VARIANCE = 1e-6
 # Logarithms are tried if hardly any number is 0, and none is negative; zeros are not compared then.
 _MOST_ZEROS = 0.05
-# The largest standardised number, and the largest number: squares of larger ones would overflow.
-_LARGEST = 1e9
-_LARGEST_NUMBER = 1e150
 
 
 Scale: TypeAlias = Literal["plain", "log", "log above 0"]
@@ -139,7 +137,7 @@ class GroupStatistics:
 
     def errors(self, values: Floats, groups: Ints, *, own: bool) -> tuple[Floats, Floats]:
         """Return how far numbers are off in units of the deviation of their group, and that."""
-        standard = np.clip((values - self.center) / self.scale, -_LARGEST, _LARGEST)
+        standard = np.clip((values - self.center) / self.scale, -LARGEST, LARGEST)
         n = self.counts[groups] - own
         sums = self.sums[groups] - own * standard
         squares = self.squares[groups] - own * standard**2
@@ -257,9 +255,9 @@ class GroupCheck(NumberCheck):
 def _scaled(values: Floats, scale: Scale) -> Floats:
     """Return numbers or their logarithms; a number that has none is far below all others."""
     if scale == "plain":
-        return np.clip(values, -_LARGEST_NUMBER, _LARGEST_NUMBER)
+        return np.clip(values, -LARGEST_NUMBER, LARGEST_NUMBER)
     values = np.where((values == 0) & (scale == "log above 0"), np.nan, values)
-    return exact.log(np.clip(values, 1 / _LARGEST_NUMBER, _LARGEST_NUMBER))
+    return exact.log(np.clip(values, 1 / LARGEST_NUMBER, LARGEST_NUMBER))
 
 
 def _skew(errors: Floats) -> float:

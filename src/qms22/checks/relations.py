@@ -32,8 +32,8 @@ _LEAST_SCALE = 1e-3
 # Columns with partial correlations from here on are named as what suggests a value.
 _LEAST_PARTIAL = 0.15
 # The largest standardised value, and the largest number: squares of larger ones would overflow.
-_LARGEST = 1e9
-_LARGEST_NUMBER = 1e150
+LARGEST = 1e9
+LARGEST_NUMBER = 1e150
 # Values at or below 0 in a column of positive ones count as this share of the least of them.
 _FLOOR = 0.1
 # Numbers with up to so many decimals are rounded to them.
@@ -85,7 +85,7 @@ class Design:
         """Return standardised numbers; missing ones are typical."""
         numbers = _logs(numbers, self.is_log, self.floor)
         standard = (np.where(np.isnan(numbers), self.typical, numbers) - self.mean) / self.deviation
-        return np.clip(standard, -_LARGEST, _LARGEST)
+        return np.clip(standard, -LARGEST, LARGEST)
 
     def predict(self, inputs: RelationInputs, inverse: Floats) -> tuple[Floats, Floats]:
         """Return standardised predictions, and the variance that unknown values add to them.
@@ -262,7 +262,7 @@ def _leave_out(inverse: Floats, columns: Sequence[int]) -> tuple[Floats, Floats]
 
 def _logs(numbers: Floats, is_log: Bools, floor: Floats) -> Floats:
     """Return numbers, or their logarithms; values that have none count as very small."""
-    numbers = np.clip(numbers, -_LARGEST_NUMBER, _LARGEST_NUMBER)
+    numbers = np.clip(numbers, -LARGEST_NUMBER, LARGEST_NUMBER)
     # A negative value of a positive column is as far below as a small one.
     return np.where(is_log, exact.log(np.maximum(numbers, floor)), numbers)
 

@@ -139,11 +139,18 @@ def _beyond(
         return surprise + _bounded((values - ends) / unit)
 
 
+def surprise_of_rare(n_as_rare: Ints, n: int, rarest: Ints | int) -> Floats:
+    """Compute how surprising is what so few of n reference rows do.
+
+    What none does is the more surprising, the more of them do what is rarest.
+    """
+    surprise = -exact.log((1.0 + n_as_rare) / (n + 1.0))
+    return surprise + np.where(n_as_rare == 0, exact.log(rarest), 0.0)
+
+
 def surprise_of_few(n_others: int, n: int) -> float:
     """Compute how surprising is what so few of n reference rows do; of none, as a new level."""
-    n_others = max(n_others, 0)
-    surprise = exact.log((n + 1.0) / (n_others + 1.0)) + (0.0 if n_others else exact.log(n))
-    return float(surprise)
+    return float(surprise_of_rare(np.array(max(n_others, 0)), n, n))
 
 
 @lru_cache
@@ -190,11 +197,8 @@ class LevelReference:
         # New customers come in the course of time, which rows in random order do not show.
         n_single = np.maximum(n_single, self.n_new)
         n_as_rare = np.where(left > 0, cumulated + (left if own else 0), n_single)
-        surprise = -exact.log((1.0 + n_as_rare) / (n + 1.0))
-        # What no other row does is the more surprising, the more frequent the rarest other one is.
-        rarest = exact.log(np.append(ascending, [n, n])[[int(own)]])
-        result: Floats = surprise + np.where(n_as_rare == 0, rarest, 0.0)
-        return np.maximum(result, 0.0)
+        rarest = np.append(ascending, [n, n])[[int(own)]]
+        return np.maximum(surprise_of_rare(n_as_rare, n, rarest), 0.0)
 
 
 @dataclass(frozen=True)
@@ -264,13 +268,9 @@ class RarityReference:
         """Compute how surprising it is that so few other reference rows have something."""
         n = int(self.ends[-1])
         n_not_more = np.append(0, self.ends)[np.searchsorted(self.shared, counts, side="right")]
-        n_as_rare = n_not_more - own
-        surprise = -exact.log((1.0 + n_as_rare) / (n + 1.0 - own))
-        # What no other row has is the more surprising, the more rows share what is rarest.
         first = np.searchsorted(self.ends, int(own), side="right")
-        rarest = exact.log(np.maximum(np.append(self.shared, n)[[first]], 1))
-        result: Floats = surprise + np.where(n_as_rare == 0, rarest, 0.0)
-        return result
+        rarest = np.maximum(np.append(self.shared, n)[[first]], 1)
+        return surprise_of_rare(n_not_more - own, n - own, rarest)
 
 
 def gaps_on_clock(minutes: Floats, reference: Floats, *, own: bool = False) -> Floats:
