@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -97,8 +98,9 @@ def assert_complete(folder: Path, *, temporary: bool) -> None:
             assert path.name in INPUTS, path
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    ("moment", "number"), [*zip(MOMENTS, cycle([signal.SIGINT, signal.SIGTERM]), strict=False)]
+)
 def test_interrupts(tmp_path: Path, seconds: float, number: int, moment: float) -> None:
     """SIGINT or SIGTERM at some moment of `detect` with all outputs and a history"""
     write_tables(tmp_path)

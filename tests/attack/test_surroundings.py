@@ -12,6 +12,8 @@ from command_line import COMMAND
 from visits import N_BATCH, N_NORMAL, visits
 
 DETECT = "detect normal.csv batch.csv --id visit -o o.csv"
+PYTHON = sys.executable
+NOT_UTF8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 ALL = f"{DETECT} --report page.html --history h.sqlite --accept"
 
 
@@ -49,32 +51,19 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(
-    ("before", "env"),
+    ("python", "env"),
     [
-        (f"{sys.executable} -O -m qms22", {}),
-        (f"{sys.executable} -OO -m qms22", {}),
-        (f"{sys.executable} -I -m qms22", {}),
-        (f"{sys.executable} -X dev -m qms22", {}),
-        (COMMAND, {"PYTHONHASHSEED": "1"}),
-        (COMMAND, {"PYTHONHASHSEED": "2"}),
-        (COMMAND, {"LC_ALL": "C"}),
-        (COMMAND, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
-        (COMMAND, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}),
-        (COMMAND, {"HOME": None}),
-        (COMMAND, {"HOME": "/proc"}),
-        (COMMAND, {"HOME": "/no/such/home"}),
-        (COMMAND, {"TZ": "Pacific/Chatham"}),
-        (f"ulimit -n 64; {COMMAND}", {}),
-        (f"ulimit -s 1024; {COMMAND}", {}),
-        (f"umask 777; {COMMAND}", {}),
+        (f"{PYTHON} -OO", {**NOT_UTF8, "PYTHONHASHSEED": "2", "HOME": "/proc"}),
+        (f"{PYTHON} -I", {"HOME": "/no/such/home", "TZ": "Pacific/Chatham"}),
+        (f"{PYTHON} -X dev", {"PYTHONHASHSEED": "1", "LC_ALL": "C", "HOME": None}),
+        (f"ulimit -n 64; {PYTHON}", {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}),
+        (f"ulimit -s 1024; umask 777; {PYTHON}", {}),
     ],
 )
-def test_same_results(
-    tmp_path: Path, usual: str, before: object, env: dict[str, str | None]
-) -> None:
-    """`python -O`, hash seeds, LC_ALL=C, no or read-only HOME, 64 open files: the same result"""
+def test_same_results(tmp_path: Path, usual: str, python: str, env: dict[str, str | None]) -> None:
+    """`python -OO`, hash seeds, LC_ALL=C, no or read-only HOME, 64 open files: the same result"""
     write_tables(tmp_path)
-    done = shell(f"{before} {ALL}", tmp_path, **env)
+    done = shell(f"{python} -m qms22 {ALL}", tmp_path, **env)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "o.csv").read_text(encoding="utf-8") == usual

@@ -11,7 +11,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import click
 import pandas as pd
 import pytest
 from command_line import COMMAND
@@ -179,9 +178,3 @@ def test_the_steps_of_the_action(orders: Path) -> None:
         assert outputs == f"decision={decision}\nflagged={result['counts']['flagged']}\n"
         assert f"## export/{DATES[number]}.csv" in summary.replace("\\", "")
         assert ("policy violated by" in summary) == (code == 1)
-
-
-def test_commands_have_help_for_each_option() -> None:
-    for name in ("detect", "mcp", "score", "verify"):
-        for each in main.commands[name].params:
-            assert not isinstance(each, click.Option) or each.help
