@@ -19,16 +19,8 @@ from qms22.tables.databases.database_place import DatabasePlace, find_database
 from qms22.tables.databases.database_source import read_query
 from qms22.tables.sources.compressed import ZIP_START, TableFile, archived_tables, is_workbook
 from qms22.tables.sources.csv_file import read_csv
-from qms22.tables.sources.file_rows import ArrowRows, ParquetRows, StreamRows
-from qms22.tables.sources.found_files import (
-    ARROW,
-    JSON,
-    JSON_LINES,
-    PARQUET,
-    TEXT,
-    find_files,
-    split_suffix,
-)
+from qms22.tables.sources.file_rows import ArrowRows, ParquetRows
+from qms22.tables.sources.found_files import FORMATS, JSON_LINES, find_files, split_suffix
 from qms22.tables.sources.frame_table import FrameTable
 from qms22.tables.sources.json_file import read_json, read_json_lines
 from qms22.tables.sources.keel_file import read_keel
@@ -36,7 +28,7 @@ from qms22.tables.sources.parts import join_tables
 from qms22.tables.sources.stored_rows import Content, EmptyTableError
 from qms22.tables.sources.table import Table
 from qms22.tables.sources.text_encoding import SAMPLE, looks_binary
-from qms22.tables.sources.workbook import read_sheet, visible_sheets
+from qms22.tables.sources.workbook import no_sheet, read_sheet, visible_sheets
 from qms22.tables.texts.words import list_some
 
 # book.xlsx#* is all sheets of a workbook.
@@ -91,23 +83,22 @@ def open_table(table: str | Path | Table | Any, *, name: str = "the frame") -> T
     if isinstance(table, Table):
         return table
     if (place := find_database(table)) is not None:
-        return _open_query(place)
+        # The rows go part by part into a temporary file: every pass reads the same ones, whatever
+        # others write meanwhile, and they may be more than fit into memory.
+        rows = read_query(place)
+        return Table(place.name, lambda: Content(rows), place.short_name or place.database)
     places = (str, os.PathLike, Table, DatabasePlace)
     if isinstance(table, list | tuple) and all(isinstance(each, places) for each in table):
-        opened = [open_table(each) for each in table]
-        joined = _join(opened)
-        if all(each.files for each in opened):
-            joined.files = tuple(path for each in opened for path in each.files)
-        return joined
+        return _join([open_table(each) for each in table])
     if not isinstance(table, str | os.PathLike):
         return FrameTable(table, name)
     if str(table) == "-":
         return _open_file(TableFile.standard_input())
     found = find_files(table)
     parts = [_open_file(TableFile(path), found.inner) for path in found.paths]
-    is_one = len(parts) == 1 and not found.keys[0]
-    left_out = _left_out(str(table), found.left_out)
-    whole = parts[0] if is_one else join_tables(parts, str(table), found.keys, left_out)
+    whole = parts[0]
+    if len(parts) > 1 or found.keys[0]:
+        whole = join_tables(parts, str(table), found.keys, _left_out(table, found.left_out))
     whole.files = found.paths
     return whole
 
@@ -176,25 +167,16 @@ def read_table(path: str | Path | list[str | Path]) -> pd.DataFrame:
 
 
 def _join(tables: list[Table]) -> Table:
-    """Return tables as one table."""
     if not tables:
         raise ValueError("a list of tables is empty; give at least one table")
     if len(tables) == 1:
         return tables[0]
     if any(isinstance(table, FrameTable) for table in tables):
         raise ValueError("a list of tables cannot hold data frames; join them with pandas.concat")
-    return join_tables(tables)
-
-
-def _open_query(place: DatabasePlace) -> Table:
-    """Run a query, whose rows go part by part into a temporary file.
-
-    So every pass reads the same rows, whatever others write meanwhile, and the table may be larger
-    than memory.
-    """
-    rows = read_query(place)
-    title = place.short_name or place.database
-    return Table(place.name, lambda: Content(rows), title)
+    joined = join_tables(tables)
+    if all(table.files for table in tables):
+        joined.files = tuple(path for table in tables for path in table.files)
+    return joined
 
 
 def _open_file(file: TableFile, inner: str | None = None) -> Table:
@@ -208,7 +190,10 @@ def _open_file(file: TableFile, inner: str | None = None) -> Table:
     if head.startswith(_OLD_EXCEL_START) or (head.startswith(ZIP_START) and is_workbook(file)):
         return _open_every_sheet(file) if inner == EVERY_SHEET else _open_sheet(file, inner)
     if head.startswith(ZIP_START):
-        return _open_archive(file, inner)
+        members, left_out = archived_tables(file, inner)
+        parts, notes = [_open_file(member) for member in members], _left_out(file.path, left_out)
+        is_one = len(parts) == 1 and not notes
+        return parts[0] if is_one else join_tables(parts, str(file.path), notes=notes)
     if inner is not None:
         raise ValueError(f"{file.path} is neither a workbook nor an archive; leave out '#{inner}'")
     read = _format_of(head, split_suffix(file.path)[1])
@@ -227,43 +212,31 @@ def _open_every_sheet(file: TableFile) -> Table:
         with suppress(EmptyTableError):
             columns[sheet] = frozenset(sheet.names)
     if not columns:
-        raise EmptyTableError(
-            f"{file.path} has no sheet with a header and rows; give a workbook with a table"
-        )
+        raise no_sheet(str(file.path))
     usual = Counter(columns.values()).most_common(1)[0][0]
-    others = [sheet for sheet, names in columns.items() if 2 * len(names & usual) < len(usual)]
-    notes = []
-    if others:
-        names = [repr(sheet.name.rpartition("#")[2]) for sheet in others]
-        notes.append(f"{file.path}: sheets with other columns left out: {list_some(names)}")
+    others = {sheet for sheet, names in columns.items() if 2 * len(names & usual) < len(usual)}
     parts = [sheet for sheet in columns if sheet not in others]
-    return join_tables(parts, f"{file.path}#{EVERY_SHEET}", notes=notes, noun="sheets")
+    titles = [repr(sheet.name.rpartition("#")[2]) for sheet in columns if sheet in others]
+    note = f"{file.path}: sheets with other columns left out: {list_some(titles)}"
+    name = f"{file.path}#{EVERY_SHEET}"
+    return join_tables(parts, name, notes=[note] * bool(others), noun="sheets")
 
 
-def _open_archive(file: TableFile, inner: str | None) -> Table:
-    members, left_out = archived_tables(file, inner)
-    notes = _left_out(str(file.path), left_out)
-    parts = [_open_file(member) for member in members]
-    if len(parts) == 1 and not notes:
-        return parts[0]
-    return join_tables(parts, str(file.path), notes=notes)
-
-
-def _left_out(where: str, names: Sequence[str]) -> list[str]:
+def _left_out(where: object, names: Sequence[str]) -> list[str]:
     return [f"{where}: not tables, and left out: {list_some(list(names))}"] if names else []
 
 
 def _format_of(head: bytes, suffix: str) -> Callable[[TableFile], Content]:
     """Return what reads a format, chosen by the suffix or the start of the content."""
-    if suffix in JSON or _JSON_START.match(head):
+    called = FORMATS.get(suffix)
+    if called == "JSON" or _JSON_START.match(head):
         return read_json_lines if suffix in JSON_LINES or _has_lines(head) else read_json
-    has_own_start = suffix not in TEXT
+    has_own_start = called != "text"
     is_binary = has_own_start and looks_binary(head)
-    if suffix in PARQUET or (is_binary and head.startswith(b"PAR1")):
+    if called == "Parquet" or (is_binary and head.startswith(b"PAR1")):
         return lambda file: Content(ParquetRows(file))
-    if suffix in ARROW or (is_binary and head.startswith(_ARROW_STARTS)):
-        rows = ArrowRows if head.startswith(b"ARROW1") else StreamRows
-        return lambda file: Content(rows(file))
+    if called == "Arrow" or (is_binary and head.startswith(_ARROW_STARTS)):
+        return lambda file: Content(ArrowRows(file))
     # Tables of other formats are called .dat too.
     if suffix == ".arff" or (has_own_start and _KEEL_START.match(head)):
         return read_keel

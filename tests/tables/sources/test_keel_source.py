@@ -100,7 +100,7 @@ def test_quoted_values_may_hold_commas() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEADER.replace("@data\n", ""), r"toy\.dat has no @data line .* at line 8; .* truncated"),
+        (HEADER.replace("@data\n", ""), r"toy\.dat has no @data line .* at line 7; .* truncated"),
         ("", r"toy\.dat has no @data line"),
         (HEADER, r"toy\.dat has no rows after @data; .* truncated"),
         (

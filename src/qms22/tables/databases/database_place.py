@@ -6,10 +6,9 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, unquote_plus
 
-from qms22.tables.sources.found_files import TEXT
+from qms22.tables.sources.found_files import FORMATS
 
 # Suffixes of database files that do not exist yet; of others the first bytes decide.
 _SUFFIXES = {
@@ -100,10 +99,8 @@ class DatabasePlace:
 
 def _without_secrets(url: str) -> str:
     # Users first: a password with & and = would be taken for a parameter, and its @ with it.
-    return _PARAMETER.sub(
-        lambda found: found[0] if _is_harmless(found) else f"{found[1]}=***",
-        _USER.sub("://***@", url),
-    )
+    url = _USER.sub("://***@", url)
+    return _PARAMETER.sub(lambda each: each[0] if _is_harmless(each) else f"{each[1]}=***", url)
 
 
 def masked(text: object) -> str:
@@ -115,7 +112,7 @@ def _is_harmless(parameter: re.Match[str]) -> bool:
     return _HARMLESS.fullmatch(parameter[1]) is not None and ";" not in parameter[2]
 
 
-def find_database(table: Any, *, new: bool = False) -> DatabasePlace | None:
+def find_database(table: object, *, new: bool = False) -> DatabasePlace | None:
     """Return the place in a database that is given, or None if something else is.
 
     Text is a URL or the path of a database file, then ``#`` and a table or a query. If there is no
@@ -139,24 +136,21 @@ def find_database(table: Any, *, new: bool = False) -> DatabasePlace | None:
         if (own := scheme.partition("+")[0]) in ("sqlite", "duckdb"):
             # Three slashes and a relative path, or four and an absolute one, as in SQLAlchemy.
             path = unquote(base[match.end() :].split("?")[0]).removeprefix("/")
-            return _in_file(path, what, own, new, _without_secrets(base))
+            return _checked(DatabasePlace(own, path, what), new, _without_secrets(base))
         _check_password(base[match.end() :], what)
         if re.fullmatch(r"postgres(ql)?(\+\w+)?", scheme):
             scheme, base = "postgresql", f"postgresql{base[match.end(1) :]}"
-        return _checked(DatabasePlace(scheme, base, what))
-    if _is_file(text):
+        return _checked(DatabasePlace(scheme, base, what), new, base)
+    if os.path.isfile(os.path.expanduser(text)):
         base, what = text, ""
-    kind = _kind(base) or (None if _exists(base) else _SUFFIXES.get(Path(base).suffix.lower()))
-    return None if kind is None else _in_file(base, what, kind, new, base)
+    kind = _kind(os.path.expanduser(base))
+    return None if kind is None else _checked(DatabasePlace(kind, base, what), new, base)
 
 
-def _in_file(path: str, what: str, kind: str, new: bool, shown: str) -> DatabasePlace:
-    if not new and not _exists(path):
+def _checked(place: DatabasePlace, new: bool, shown: str) -> DatabasePlace:
+    """Return a place; raise ValueError if it has no query, or if there is no such file."""
+    if place.path is not None and not new and not os.path.exists(os.path.expanduser(place.url)):
         raise ValueError(f"there is no file {shown!r}; correct the path")
-    return _checked(DatabasePlace(kind, path, what))
-
-
-def _checked(place: DatabasePlace) -> DatabasePlace:
     if _OTHER_STATEMENT.match(place.what):
         raise ValueError(
             f"{place.database}: {place.what.split()[0].upper()} is not a query; only statements "
@@ -181,21 +175,16 @@ def _check_password(address: str, what: str) -> None:
         )
 
 
-def _exists(path: str) -> bool:
-    return os.path.exists(os.path.expanduser(path))
-
-
-def _is_file(path: str) -> bool:
-    return os.path.isfile(os.path.expanduser(path))
-
-
 def _kind(path: str) -> str | None:
-    """Return the kind of database that a file's first bytes show, or None."""
+    """Return the kind of database that a file's first bytes or a new file's suffix show."""
+    suffix = Path(path).suffix.lower()
+    if not os.path.exists(path):
+        return _SUFFIXES.get(suffix)
     # A text file is not opened once more for this.
-    if Path(path).suffix.lower() in TEXT or not _is_file(path):
+    if FORMATS.get(suffix) == "text" or not os.path.isfile(path):
         return None
     try:
-        with Path(path).expanduser().open("rb") as file:
+        with Path(path).open("rb") as file:
             head = file.read(16)
     except OSError:
         return None

@@ -10,11 +10,11 @@ from pyarrow import types
 
 from qms22._runtime.stages import reading_ended, report_reading
 from qms22.tables.columns.cells import check_names
-from qms22.tables.databases.database import Database
-from qms22.tables.databases.database_drivers import opened
+from qms22.tables.databases.database_drivers import Database, opened
 from qms22.tables.databases.database_place import DatabasePlace
 from qms22.tables.sources.column_types import force_cast
 from qms22.tables.sources.file_rows import SpooledRows
+from qms22.tables.texts.words import list_some
 
 # Tables that a message names: about a line.
 _MOST_NAMED = 8
@@ -46,21 +46,19 @@ def _query(database: Database, place: DatabasePlace) -> str:
     if place.is_query:
         return place.what.strip().rstrip(";")
     tables = database.tables()
-    if not place.what and len(tables) == 1:
-        return f"SELECT * FROM {next(iter(tables.values()))}"
-    match = tables.get(place.what) or _without_case(tables).get(place.what.lower())
-    if match is not None:
+    wanted = place.what or next(iter(tables), "") * (len(tables) == 1)
+    if match := _find_table(tables, wanted):
         return f"SELECT * FROM {match}"
-    names = ", ".join(list(tables)[:_MOST_NAMED])
-    if len(tables) > _MOST_NAMED:
-        names += f" and {len(tables) - _MOST_NAMED} more"
+    names = list_some(list(tables), _MOST_NAMED)
     what = f"has no table {place.what!r}" if place.what else f"has {len(tables)} tables"
     remedy = f"name one of {names} after #" if tables else "it is empty, name another database"
     raise ValueError(f"{place.database} {what}; {remedy}")
 
 
-def _without_case(tables: dict[str, str]) -> dict[str, str]:
-    return {name.lower(): quoted for name, quoted in tables.items()}
+def _find_table(tables: dict[str, str], name: str) -> str | None:
+    """Return how a table is written in SQL; case matters where it tells tables apart."""
+    without_case = {each.lower(): quoted for each, quoted in tables.items()}
+    return tables.get(name) or without_case.get(name.lower())
 
 
 def write_database(place: DatabasePlace, parts: Iterable[pd.DataFrame]) -> None:
@@ -82,7 +80,7 @@ def check_new_table(place: DatabasePlace) -> None:
             raise ValueError(f"{place.name}: the directory {place.path.parent} does not exist")
         return
     with opened(place) as database:
-        if place.what.lower() in _without_case(database.tables()):
+        if _find_table(database.tables(), place.what):
             raise ValueError(f"{place.database} has a table {place.what!r}; name a new one after #")
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
-_MAGIC = b"ARROW1"
+MAGIC = b"ARROW1"  # at the start and end of a file, not of a stream
 _CONTINUATION = 0xFFFFFFFF
 # Kinds of messages.
 _DICTIONARY, _BATCH = 2, 3
@@ -20,35 +19,38 @@ _DICTIONARY, _BATCH = 2, 3
 _CELL = 8
 
 
-def batch_sizes(data: pa.NativeFile) -> Iterator[int]:
+def batch_sizes(data: pa.NativeFile, *, is_stream: bool) -> Iterator[int]:
     """Yield the unpacked size of each batch of a file or stream; none of what is damaged."""
     try:
-        yield from _file_sizes(data) if data.read(6) == _MAGIC else _stream_sizes(data)
+        yield from _stream_sizes(data) if is_stream else _file_sizes(data)
     except (struct.error, IndexError, SystemError):  # the last for negative sizes
         return  # damaged, as pyarrow will say
 
 
 def _file_sizes(data: pa.NativeFile) -> Iterator[int]:
-    end = data.size() - len(_MAGIC) - 4
+    end = data.size() - len(MAGIC) - 4
     data.seek(end)
-    (length,) = struct.unpack("<i", data.read(4))
+    length = _number(data, "<i")
     data.seek(end - length)
     footer = _Table(data.read(length))
     for field in (2, 3):  # dictionaries and record batches
         for place in footer.structs(field, 24):
-            offset = footer.number("<q", place)
-            data.seek(offset)
+            data.seek(footer.number("<q", place))
             yield _message_size(data)[0]
 
 
 def _stream_sizes(data: pa.NativeFile) -> Iterator[int]:
-    at = 0
-    while True:
-        data.seek(at)
-        size, at = _message_size(data)
-        if at == 0:
-            return
+    data.seek(0)
+    size, following = _message_size(data)
+    while following:
         yield size
+        data.seek(following)
+        size, following = _message_size(data)
+
+
+def _number(data: pa.NativeFile, form: str) -> int:
+    number: int = struct.unpack(form, data.read(struct.calcsize(form)))[0]
+    return number
 
 
 def _message_size(data: pa.NativeFile) -> tuple[int, int]:
@@ -56,36 +58,32 @@ def _message_size(data: pa.NativeFile) -> tuple[int, int]:
 
     The size of other messages is 0; so is the place after the last one.
     """
-    head = data.read(4)
-    if len(head) < 4:
+    if data.tell() + 4 > data.size():
         return 0, 0
-    (length,) = struct.unpack("<I", head)
+    length = _number(data, "<I")
     if length == _CONTINUATION:  # not in old files
-        (length,) = struct.unpack("<I", data.read(4))
+        length = _number(data, "<I")
     if length == 0:
         return 0, 0
     message = _Table(data.read(length))
     body = data.tell()
-    n_body = message.scalar("<q", 3)
     kind, batch = message.scalar("<B", 1), message.table(2)
     if kind == _DICTIONARY:
         batch = batch.table(1)
     size = _unpacked(data, batch, body) if kind in (_DICTIONARY, _BATCH) else 0
-    return size, body + n_body
+    return size, body + message.scalar("<q", 3)
 
 
 def _unpacked(data: pa.NativeFile, batch: _Table, body: int) -> int:
-    size = _CELL * batch.scalar("<q", 0)
     is_packed = batch.place(3) is not None
     total = 0
     for place in batch.structs(2, 16):
         offset, length = batch.number("<q", place), batch.number("<q", place + 8)
         if is_packed and length >= 8:
             data.seek(body + offset)
-            (unpacked,) = struct.unpack("<q", data.read(8))
-            length = max(unpacked, length)  # -1 if this one is not packed
+            length = max(_number(data, "<q"), length)  # -1 if this one is not packed
         total += length
-    return max(size, total)
+    return max(_CELL * batch.scalar("<q", 0), total)
 
 
 class _Table:
@@ -96,16 +94,16 @@ class _Table:
         self._at = self.number("<I", 0) if at is None else at
         self._fields = self._at - self.number("<i", self._at)
 
-    def number(self, form: str, at: int) -> Any:
+    def number(self, form: str, at: int) -> int:
         """Return the number at a place."""
-        return struct.unpack_from(form, self._buffer, at)[0]
+        number: int = struct.unpack_from(form, self._buffer, at)[0]
+        return number
 
     def place(self, field: int) -> int | None:
         """Return where a field is, or None if it is absent."""
         slot = 4 + 2 * field
-        if slot >= self.number("<H", self._fields):
-            return None
-        offset = self.number("<H", self._fields + slot)
+        is_known = slot < self.number("<H", self._fields)
+        offset = self.number("<H", self._fields + slot) if is_known else 0
         return self._at + offset if offset else None
 
     def scalar(self, form: str, field: int) -> int:
@@ -125,5 +123,5 @@ class _Table:
         at = self.place(field)
         if at is not None:
             start = at + self.number("<I", at)
-            n_structs = self.number("<I", start)
-            yield from range(start + 4, start + 4 + n_structs * size, size)
+            first, n_structs = start + 4, self.number("<I", start)
+            yield from range(first, first + n_structs * size, size)

@@ -13,11 +13,11 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from io import BufferedReader, BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 from zipfile import BadZipFile
 
 import pyarrow as pa
@@ -43,14 +43,21 @@ _LARGE_BLOCK = 1 << 24
 
 Buffer: TypeAlias = "bytes | bytearray | mmap.mmap"
 ZIP_START = b"PK\x03\x04"
+# The usual remedy of files that cannot be read.
+DAMAGED = "the file looks truncated or damaged, get it again"
 # Files that are in every workbook of Excel and of OpenDocument.
 _BOOK_FILES = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
 
 
 def bytes_at_once() -> int:
     """Return how many bytes of rows to hold at once where a table is read in parts."""
-    room = SHARE_OF_MEMORY * (memory_allowed() or math.inf)
-    return int(min(max(room, _LEAST_AT_ONCE), _MOST_AT_ONCE))
+    return int(min(max(_room(), _LEAST_AT_ONCE), _MOST_AT_ONCE))
+
+
+def _room() -> float:
+    """Return how many bytes a content may have, so that work on all of it fits into memory."""
+    allowed = memory_allowed()
+    return math.inf if allowed is None else SHARE_OF_MEMORY * allowed
 
 
 class TableFile:
@@ -76,7 +83,7 @@ class TableFile:
         content = Decompressed(sys.stdin.buffer, path).read()
         if not content:
             raise ValueError("standard input is empty, or was read already; pipe one table into it")
-        packed = decompressing(BufferedReader(BytesIO(content)), path)
+        packed = _decompressing(BufferedReader(BytesIO(content)))
         return cls(path, Decompressed(packed, path).read())
 
     @property
@@ -90,8 +97,7 @@ class TableFile:
     @property
     def is_large(self) -> bool:
         """Whether work on the content, in memory as a whole, might not fit there."""
-        allowed = memory_allowed()
-        return allowed is not None and self.n_bytes > SHARE_OF_MEMORY * allowed
+        return self.n_bytes > _room()
 
     def load(self) -> None:
         """Read the content into memory and keep it."""
@@ -109,7 +115,7 @@ class TableFile:
 
     def keep(self, pieces: Iterable[bytes]) -> Buffer:
         """Return pieces of a content as one; those of a large file are in a temporary file."""
-        room = 0.0 if self.is_large else SHARE_OF_MEMORY * (memory_allowed() or math.inf)
+        room = 0.0 if self.is_large else _room()
         rest, content = iter(pieces), bytearray()
         for piece in rest:
             content += piece
@@ -134,9 +140,9 @@ class TableFile:
         except FileNotFoundError as error:
             raise ValueError(f"there is no file {str(self.path)!r}; correct the path") from error
         except (OSError, ValueError) as error:
-            raise ValueError(_unreadable(self.path, error)) from error
+            raise _unreadable(self.path, error) from error
         with file:
-            content = decompressing(file, self.path)
+            content = _decompressing(file)
             self.is_compressed = content is not file
             size = os.fstat(file.fileno()).st_size
             sizes = (None, size) if self.is_compressed else (size, None)
@@ -144,6 +150,10 @@ class TableFile:
                 yield Decompressed(content, self.path, *sizes)
             finally:
                 reading_ended()
+
+
+class _Readable(Protocol):
+    def read(self, size: int = ..., /) -> bytes: ...
 
 
 class Decompressed:
@@ -154,7 +164,7 @@ class Decompressed:
     """
 
     def __init__(
-        self, file: Any, path: Path, n_bytes: int | None = None, n_packed: int | None = None
+        self, file: _Readable, path: Path, n_bytes: int | None = None, n_packed: int | None = None
     ) -> None:
         self.file = file
         self._path = path
@@ -175,11 +185,11 @@ class Decompressed:
 
     def _read(self, size: int) -> bytes:
         try:
-            content: bytes = self.file.read(size)
+            content = self.file.read(size)
         except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, BadZipFile) as error:
             if isinstance(self.file, BufferedReader):
-                raise ValueError(_unreadable(self._path, error)) from error
-            raise cut_off(self._path, error) from error
+                raise _unreadable(self._path, error) from error
+            raise _cut_off(self._path, error) from error
         self._n_read += len(content)
         if self._n_packed is not None and self._n_read > MOST_RATIO * self._n_packed:
             self._budget.check(self._n_read)
@@ -188,7 +198,7 @@ class Decompressed:
         return content
 
 
-def decompressing(file: BufferedReader, path: Path) -> Any:
+def _decompressing(file: BufferedReader) -> _Readable:
     """Return a reader of the decompressed content, chosen by the magic bytes, not the suffix."""
     start = file.peek(6)[:6]
     if start.startswith(b"\x1f\x8b"):
@@ -198,21 +208,23 @@ def decompressing(file: BufferedReader, path: Path) -> Any:
     if start == b"\xfd7zXZ\x00":
         return lzma.LZMAFile(file)
     if start.startswith(b"\x28\xb5\x2f\xfd"):
-        return pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+        unpacked: _Readable = pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+        return unpacked
     return file
 
 
-def cut_off(path: Path, error: Exception) -> ValueError:
-    """Return the error for a file that cannot be decompressed."""
-    return ValueError(
-        f"{path} cannot be decompressed ({shorten_error(error)}); the file looks truncated, get it "
-        "again"
-    )
+def _cut_off(path: Path, error: Exception) -> ValueError:
+    return fault(f"{path} cannot be decompressed", error, DAMAGED)
 
 
-def _unreadable(path: Path, error: Exception) -> str:
+def _unreadable(path: Path, error: Exception) -> ValueError:
     reason = error.strerror if isinstance(error, OSError) else error
-    return f"{path} cannot be read ({reason}); give a readable file"
+    return ValueError(f"{path} cannot be read ({reason}); give a readable file")
+
+
+def fault(what: str, error: BaseException, remedy: str) -> ValueError:
+    """Return an error that says what went wrong, what a library said about it, and the remedy."""
+    return ValueError(f"{what} ({shorten_error(error)}); {remedy}")
 
 
 def shorten_error(error: BaseException) -> str:
@@ -222,18 +234,11 @@ def shorten_error(error: BaseException) -> str:
 
 
 class ArchivedFile(TableFile):
-    """A file in a zip archive, which is decompressed whenever it is read.
+    """A file in an open zip archive, which is decompressed whenever it is read."""
 
-    Opening an archive reads the names of all its files, so one with many tables stays open.
-    """
-
-    def __init__(
-        self, file: TableFile, member: zipfile.ZipInfo, archive: zipfile.ZipFile | None
-    ) -> None:
-        super().__init__(Path(f"{file.path}#{member.filename}"))
-        self._file = file
-        self._member = member
-        self._archive = archive
+    def __init__(self, path: Path, member: zipfile.ZipInfo, archive: zipfile.ZipFile) -> None:
+        super().__init__(path)
+        self._member, self._archive = member, archive
         self.is_compressed = True
 
     @property
@@ -247,45 +252,32 @@ class ArchivedFile(TableFile):
         if self.content is not None:
             yield Decompressed(BytesIO(self.content), self.path)
             return
-        with opened(self._file) if self._archive is None else nullcontext(self._archive) as archive:
+        try:
+            file = self._archive.open(self._member)
+            stream = _decompressing(cast(BufferedReader, file))
+        except (RuntimeError, NotImplementedError) as error:
+            remedy = "unpack the archive, and give the file itself"
+            raise fault(f"{self.path} cannot be unpacked", error, remedy) from error
+        except (BadZipFile, EOFError, zlib.error) as error:
+            raise _cut_off(self.path, error) from error
+        with file:
             try:
-                file = archive.open(self._member)
-                stream = decompressing(cast(BufferedReader, file), self.path)
-            except (RuntimeError, NotImplementedError) as error:
-                raise ValueError(
-                    f"{self.path} cannot be unpacked ({shorten_error(error)}); unpack the archive, "
-                    "and give the file itself"
-                ) from error
-            except (zipfile.BadZipFile, EOFError, zlib.error) as error:
-                raise cut_off(self.path, error) from error
-            with file:
-                try:
-                    yield Decompressed(stream, self.path, self.n_bytes, self._member.compress_size)
-                finally:
-                    reading_ended()
+                yield Decompressed(stream, self.path, self.n_bytes, self._member.compress_size)
+            finally:
+                reading_ended()
 
 
-@contextmanager
-def opened(file: TableFile) -> Iterator[zipfile.ZipFile]:
-    """Open a zip archive; raise ValueError if it is damaged."""
+def _open_zip(file: TableFile) -> zipfile.ZipFile:
     try:
-        archive = zipfile.ZipFile(_content(file))
-    except (zipfile.BadZipFile, NotImplementedError) as error:
-        raise ValueError(
-            f"{file.path} starts as a zip archive or an Excel workbook but is damaged "
-            f"({shorten_error(error)}); get it again"
-        ) from error
-    with archive:
-        yield archive
-
-
-def _content(file: TableFile) -> Any:
-    return file.path if file.content is None else BytesIO(file.content)
+        return zipfile.ZipFile(file.path if file.content is None else BytesIO(file.content))
+    except (BadZipFile, NotImplementedError) as error:
+        what = f"{file.path} starts as a zip archive or an Excel workbook but is damaged"
+        raise fault(what, error, "get it again") from error
 
 
 def is_workbook(file: TableFile) -> bool:
     """Return whether an archive is a workbook of Excel or of OpenDocument."""
-    with opened(file) as archive:
+    with _open_zip(file) as archive:
         return not _BOOK_FILES.isdisjoint(archive.namelist())
 
 
@@ -294,12 +286,12 @@ def archived_tables(file: TableFile, inner: str | None) -> tuple[list[ArchivedFi
 
     `inner` is the name of the only file that is wanted, if there is one.
     """
-    with opened(file) as archive:
-        members = {
-            member.filename: member
-            for member in archive.infolist()
-            if not member.is_dir() and not _is_hidden(member.filename)
-        }
+    archive = _open_zip(file)  # and left open, as that reads the names of all its files
+    members = {
+        member.filename: member
+        for member in archive.infolist()
+        if not member.is_dir() and not _is_hidden(member.filename)
+    }
     names = list(members)
     if inner is None:
         chosen = names if len(names) == 1 else choose_tables(names, str(file.path))
@@ -308,8 +300,8 @@ def archived_tables(file: TableFile, inner: str | None) -> tuple[list[ArchivedFi
         chosen, others = [inner], []
     else:
         raise ValueError(f"{file.path} has no file {inner!r}; its files are {list_quoted(names)}")
-    kept = zipfile.ZipFile(_content(file)) if len(chosen) > 1 else None
-    return [ArchivedFile(file, members[name], kept) for name in sorted(chosen)], others
+    paths = [(Path(f"{file.path}#{name}"), members[name]) for name in sorted(chosen)]
+    return [ArchivedFile(*each, archive) for each in paths], others
 
 
 def _is_hidden(name: str) -> bool:

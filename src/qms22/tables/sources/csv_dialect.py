@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from io import StringIO
 from typing import NamedTuple
 
 from qms22.tables.sources.header import (
@@ -35,7 +34,7 @@ _ROWS_TYPED = 200
 _LEAST_ROWS = 50
 # Characters of a cell. The limit of the csv module is lower.
 _MOST_CHARACTERS = 1 << 26
-_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True)
@@ -103,15 +102,21 @@ class _Attempt:
 
     def __init__(self, layout: Dialect, text: str, start: int, path: str) -> None:
         self.layout, self._text, self._start = layout, text, start
-        stream = StringIO(text, newline="")
-        stream.seek(start)
+        end = start
+
+        def lines() -> Iterator[str]:
+            nonlocal end
+            for line in LINE.finditer(text, start):
+                end = line.end()
+                yield line[0]
+
         # From the first that has any text.
         self._rows: list[_Row] = []
         try:
-            for _, cells in layout.rows(iter(stream.readline, "")):
+            for _, cells in layout.rows(lines()):
                 if self._rows or any(cell.strip() for cell in cells):
-                    self._rows.append(_Row(cells, stream.tell()))
-                if len(self._rows) >= _LEAST_ROWS and stream.tell() >= start + SAMPLE:
+                    self._rows.append(_Row(cells, end))
+                if len(self._rows) >= _LEAST_ROWS and end >= start + SAMPLE:
                     break
         except csv.Error as error:
             raise ValueError(f"{path} cannot be read as CSV ({error}); correct the file") from error
@@ -164,7 +169,7 @@ class _Attempt:
             self.layout,
             names=tuple(names),
             start=start,
-            n_lines=len(_LINE_ENDS.findall(self._text, 0, start)),
+            n_lines=len(LINE.findall(self._text, 0, start)),
             header=() if self._at is None else tuple(self._rows[self._at].cells),
             are_values=tuple(value_columns(self._body[:_ROWS_TYPED], len(header))),
             notes=tuple(notes),

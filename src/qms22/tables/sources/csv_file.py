@@ -94,17 +94,20 @@ class _Text:
         found = (*layout, *notes, *repair.notes())
         commas = frozenset(name for name, kind in types.items() if kind == "comma float")
         with_na = frozenset(name for name, kind in types.items() if kind == "code")
-        separator, file = self._dialect.separator, self._file
-        content = Content(rows, found, None, None, commas, with_na, separator)
-        names = self._dialect.names
-        if len(self._dialect.header) in (0, len(names)) and len(names) > 1 and not repair.sums:
-            # The file is opened again, lest its text stays in memory.
-            content = replace(content, written=lambda: _Text(file).lines())
+        content = Content(
+            rows or MemoryRows(pa.Table.from_batches(kept).select(list(types)), types),
+            found,
+            with_commas=commas,
+            with_na=with_na,
+            separator=self._dialect.separator,
+        )
         if rows is not None:
-            rows.types = types
-            return content
-        table = pa.Table.from_batches(kept).select(list(types))
-        return replace(content, rows=MemoryRows(table, types))
+            rows.types, rows.names = types, list(types)
+        n_columns, file = len(self._dialect.names), self._file
+        if len(self._dialect.header) in (0, n_columns) and n_columns > 1 and not repair.sums:
+            # The file is opened again, lest its text stays in memory.
+            return replace(content, written=lambda: _Text(file).lines())
+        return content
 
     def lines(self) -> Iterator[str]:
         """Yield all above the first row, and the rows; those of another width as they are read."""
@@ -179,12 +182,9 @@ class _Text:
         return memoryview(self._file.keep(_with_tabs(rows)))
 
     def _open_body(self) -> io.TextIOWrapper:
-        """Return the lines between header and footer."""
-        body = memoryview(self._text.content)[self._start : self._end]
-        return io.TextIOWrapper(pa.BufferReader(pa.py_buffer(body)), "utf-8", newline="")
+        return self._text._replace(start=self._start, end=self._end).open(newline="")
 
     def _fault(self, error: Exception) -> ValueError:
-        """Return an error that names the file and the reason."""
         if ("straddling" in str(error) or "limit" in str(error)) and self._has_open_quote():
             return ValueError(self._never_closed())
         reason = " ".join(str(error).split())[:200]
@@ -217,7 +217,6 @@ def _wait_for_release(body: memoryview) -> None:
 
 
 def _with_tabs(rows: Iterator[list[str]]) -> Iterator[bytes]:
-    """Write rows for the parser, with tabs."""
     while some := list(islice(rows, _ROWS_REWRITTEN)):
         yield _text_of(some, "\t").encode()
 

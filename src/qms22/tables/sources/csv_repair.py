@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from qms22.tables.sources.csv_dialect import Dialect
+from qms22.tables.sources.csv_dialect import LINE, Dialect
 from qms22.tables.sources.header import is_value, left_out
 from qms22.tables.texts.words import CSV_MISSING, NA
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 _LETTER = re.compile(r"[^\W\d_]")
 _SUMMARY = re.compile(
     r"((grand|sub|over ?all) ?-?)?(totals?|sums?|averages?|mean|count|summen?|gesamt(summe)?"
     r"|insgesamt|mittelwert|totale?s?|somme|suma|moyenne|итого)\b[^,;]{0,20}",
     re.IGNORECASE,
 )
-# Lines below a table in which remarks are looked for; a longer text is part of it.
-_MOST_FOOTER_LINES = 20
+# Rows at the end of a table in which remarks are looked for; a longer text is part of it.
+MOST_FOOTER = 20
 # With a larger share of irregular rows than this the file is ambiguous, and is refused.
 _MOST_SHORT, _MOST_LONG = 0.5, 0.2
 _SUM = (
@@ -32,9 +31,7 @@ _SUM = (
 # "Subtotal week 12", or "North total" as Excel writes it.
 _LABEL = re.compile(rf"{_SUM}\b[^,;]{{0,20}}|[^,;]{{1,30}} {_SUM}\W?", re.IGNORECASE)
 # A label, a number, and an empty cell that tells a sum from other rows.
-_LEAST_COLUMNS = 3
-
-
+LEAST_COLUMNS = 3
 # Where rows with sums are, in a note.
 SUMS = "with sums between the others"
 
@@ -51,41 +48,42 @@ def is_sum(cells: Sequence[str | None]) -> bool:
     return bool(others) and _LABEL.fullmatch(label) is not None and all(map(is_value, others))
 
 
-def sum_rows(batch: pa.RecordBatch) -> list[int]:
-    """Return the positions of sums between the rows of a record batch of texts.
+def find_sums(
+    filled: NDArray[np.intp], cells_of: Callable[[int], Sequence[str | None]]
+) -> dict[int, tuple[int, str]]:
+    """Return which rows look like sums of others, with the places and texts of their labels.
 
-    Such a row has at most half of the cells that rows usually have, and its label is in no other
-    row.
+    Such a row has at most half of the cells that rows usually have; `filled` are their numbers. Its
+    label must be in no other row, too.
     """
+    found = {}
+    for at in np.flatnonzero(filled <= np.median(filled) / 2).tolist():
+        cells = cells_of(at)
+        if is_sum(cells):
+            found[at] = next((n, cell) for n, cell in enumerate(cells) if cell)
+    return found
+
+
+def _sum_rows(batch: pa.RecordBatch) -> dict[int, str]:
+    """Return the positions of sums between rows of texts, and their labels."""
     filled = _count_filled(batch)
     if filled is None:
-        return []
-    found = []
-    for at in few_cells(filled):
-        cells = [column[at].as_py() for column in batch.columns]
-        if is_sum(cells):
-            found.append((int(at), next(n for n, cell in enumerate(cells) if cell)))
-    kept = np.ones(batch.num_rows, dtype=bool)
-    kept[[at for at, _ in found]] = False
-    others = {n: set(pc.unique(batch.column(n).filter(kept)).to_pylist()) for _, n in found}
-    return [at for at, n in found if batch.column(n)[at].as_py() not in others[n]]
-
-
-def few_cells(filled: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the rows that have at most half of the usual number of cells."""
-    return np.flatnonzero(filled <= np.median(filled) / 2)
+        return {}
+    found = find_sums(filled, lambda at: [column[at].as_py() for column in batch.columns])
+    kept = np.delete(np.arange(batch.num_rows), [*found])
+    others = {n: set(pc.unique(batch.column(n).take(kept)).to_pylist()) for n, _ in found.values()}
+    return {at: label for at, (n, label) in found.items() if label not in others[n]}
 
 
 def _count_filled(batch: pa.RecordBatch) -> NDArray[np.intp] | None:
     """Return the number of cells in each row; None if no row can have few of them."""
-    columns = batch.columns
-    n_full = sum(not column.null_count for column in columns)
-    if len(columns) < _LEAST_COLUMNS or n_full > len(columns) / 2:
+    with_gaps = [column for column in batch.columns if column.null_count]
+    n_full = batch.num_columns - len(with_gaps)
+    if batch.num_columns < LEAST_COLUMNS or n_full > batch.num_columns / 2:
         return None
     filled = np.full(batch.num_rows, n_full)
-    for column in columns:
-        if column.null_count:
-            filled += column.is_valid().to_numpy(zero_copy_only=False)
+    for column in with_gaps:
+        filled += column.is_valid().to_numpy(zero_copy_only=False)
     return filled
 
 
@@ -97,17 +95,26 @@ def find_footer(tail: str, dialect: Dialect) -> str:
     """
     if len(dialect.names) < 2:
         return ""
-    lines = [line for line in _LINE.findall(tail) if line]
+    lines = LINE.findall(tail)
     rows = [_row_of(line, dialect) for line in lines[1:]]
+    header = [cell.strip() for cell in dialect.header]
+    return "".join(lines[1 + end_of_rows(rows, len(dialect.names), header) :])
+
+
+def end_of_rows(
+    rows: Sequence[list[str] | None], width: int, header: list[str] | None = None
+) -> int:
+    """Return where the footer begins among the last rows of a table of some width.
+
+    Cells have no blanks around them. Where the header is there again, it is left out anyway.
+    """
     first = len(rows)
-    for at in range(len(rows) - 1, max(len(rows) - _MOST_FOOTER_LINES, 0) - 1, -1):
+    for at in range(len(rows) - 1, max(len(rows) - MOST_FOOTER, 0) - 1, -1):
         row = rows[at]
-        if row == [cell.strip() for cell in dialect.header]:
-            continue  # it is left out anyway
-        if row is None or not is_footer(row, rows[:at], len(dialect.names)):
+        if row is None or (row != header and not _is_footer(row, rows[:at], width)):
             break
-        first = at
-    return "".join(lines[first + 1 :])
+        first = first if row == header else at
+    return first
 
 
 def _row_of(line: str, dialect: Dialect) -> list[str] | None:
@@ -118,11 +125,8 @@ def _row_of(line: str, dialect: Dialect) -> list[str] | None:
     return [cell.strip() for cell in rows[0][1]] if rows else []
 
 
-def is_footer(row: list[str], before: Sequence[list[str] | None], width: int) -> bool:
-    """Return whether a row at the end of a table of some width is no part of it.
-
-    Cells have no blanks around them. `before` are the rows above it.
-    """
+def _is_footer(row: list[str], before: Sequence[list[str] | None], width: int) -> bool:
+    """Return whether a row at the end, below others, is no part of the table."""
     filled = [at for at, cell in enumerate(row) if cell]
     if not filled:
         return True
@@ -170,11 +174,9 @@ class Repair:
     def plain_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch of texts without headers and sums."""
         batch = self._without_headers(batch)
-        sums = sum_rows(batch)
-        for at in sums:
-            cells = (column[at].as_py() for column in batch.columns)
-            self.sums.append(next(cell for cell in cells if cell))
-        return batch.take(np.delete(np.arange(batch.num_rows), sums)) if sums else batch
+        sums = _sum_rows(batch)
+        self.sums += sums.values()
+        return batch.take(np.delete(np.arange(batch.num_rows), [*sums])) if sums else batch
 
     def equal_rows(self, rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:
         """Return rows of equal width.

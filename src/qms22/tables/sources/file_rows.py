@@ -8,13 +8,11 @@ import re
 import shutil
 import tempfile
 import weakref
-from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,9 +20,15 @@ import pyarrow.parquet as pq
 
 from qms22._runtime.memory import MemoryBudget, TooLargeError
 from qms22.tables.columns.cells import check_names
-from qms22.tables.sources.arrow_sizes import batch_sizes
+from qms22.tables.sources.arrow_sizes import MAGIC, batch_sizes
 from qms22.tables.sources.column_types import common_type, force_cast
-from qms22.tables.sources.compressed import MOST_RATIO, TableFile, bytes_at_once, shorten_error
+from qms22.tables.sources.compressed import (
+    DAMAGED,
+    MOST_RATIO,
+    TableFile,
+    bytes_at_once,
+    fault,
+)
 from qms22.tables.sources.storage_types import StorageType
 from qms22.tables.sources.stored_rows import BATCH, MemoryRows, Rows, Wanted, has_any, typed_rows
 
@@ -47,36 +51,17 @@ class _FileRows(Rows):
         if file.is_compressed:
             file.load()  # not read from start to end
         self._file = file
-        self._is_checked = False
-
-    @abstractmethod
-    def _reader(self) -> AbstractContextManager[Any]:
-        """Open the file with a reader of pyarrow."""
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The columns without row labels, those of structs as columns of their own, such as a.b."""
-        with self._reader() as reader:
-            is_parquet = isinstance(reader, pq.ParquetFile)
-            schema = reader.schema_arrow if is_parquet else reader.schema
-            names = [name for field in schema for name in _leaves(field)]
-            names = [name for name in names if not _ROW_LABELS.fullmatch(name)]
-            check_names(names, str(self._file.path))
-        return names
 
     @property
     def n_bytes(self) -> int:
         """Size of the file."""
         return self._file.n_bytes
 
-    def _check_sizes(self, data: pa.NativeFile) -> None:
-        """Raise ValueError if a batch, unpacked, is larger than memory has room for."""
-        if not self._is_checked:
-            budget = MemoryBudget(self._file.path)
-            for n_bytes in batch_sizes(data):
-                budget.check(n_bytes)
-            data.seek(0)
-            self._is_checked = True
+    def _names_in(self, schema: pa.Schema) -> list[str]:
+        """Return the columns without row labels, those of structs as a.b."""
+        names = [name for name in _leaves(schema) if not _ROW_LABELS.fullmatch(name)]
+        check_names(names, str(self._file.path))
+        return names
 
     @contextmanager
     def _data(self) -> Iterator[pa.NativeFile]:
@@ -90,80 +75,57 @@ class _FileRows(Rows):
         except TooLargeError:
             raise
         except MemoryError as error:
-            what = f"does not fit into memory ({shorten_error(error)})"
-            raise TooLargeError(
-                f"{self._file.path} {what}; get it again if it is damaged"
-            ) from error
+            what = f"{self._file.path} does not fit into memory"
+            raise TooLargeError(str(fault(what, error, "get it again if it is damaged"))) from error
         except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
-            raise ValueError(
-                f"{self._file.path} cannot be read as {self._format} ({shorten_error(error)}); the "
-                "file looks truncated or damaged, get it again"
-            ) from error
-
-
-class StreamRows(_FileRows):
-    """Rows in a stream of Arrow batches."""
-
-    @cached_property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return sum(batch.num_rows for _, batch in self.batches(Wanted(self.names)))
-
-    @contextmanager
-    def _reader(self) -> Iterator[pa.RecordBatchReader]:
-        with self._data() as data:
-            self._check_sizes(data)
-            yield pa.ipc.open_stream(data)
-
-    def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Read record batches."""
-        with self._reader() as reader:
-            first = 0
-            for batch in reader:
-                yield first, typed_rows(_validated(batch, wanted.columns), {}, wanted.texts)
-                first += batch.num_rows
+            what = f"{self._file.path} cannot be read as {self._format}"
+            raise fault(what, error, DAMAGED) from error
 
 
 class ArrowRows(_FileRows):
-    """Rows in an Arrow or Feather file."""
+    """Rows in an Arrow or Feather file, or in a stream of Arrow batches."""
 
-    def __init__(self, file: TableFile) -> None:
+    def __init__(self, file: TableFile, *, is_safe: bool = False) -> None:
         super().__init__(file)
         # Of all columns that are used, if these are texts of a file; the others are left out.
         self.types: Mapping[str, StorageType] = {}
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The columns."""
-        return list(self.types) or super().names
-
-    @cached_property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return sum(self._sizes)
-
-    @cached_property
-    def _sizes(self) -> list[int]:
+        with self._data() as data:
+            self._is_stream = data.read(len(MAGIC)) != MAGIC
+            # A batch, unpacked, may be larger than memory has room for.
+            budget = MemoryBudget(file.path)
+            for n_bytes in () if is_safe else batch_sizes(data, is_stream=self._is_stream):
+                budget.check(n_bytes)
+        with self._reader() as reader:
+            self.names = self._names_in(reader.schema)
         with self._reader(self.names[:1]) as reader:
-            return [reader.get_batch(at).num_rows for at in range(reader.num_record_batches)]
+            n_batches = 0 if self._is_stream else reader.num_record_batches
+            batches = reader if self._is_stream else map(reader.get_batch, range(n_batches))
+            self._sizes = [batch.num_rows for batch in batches]
+        self.n_rows = sum(self._sizes)
 
     @contextmanager
-    def _reader(self, columns: list[str] | None = None) -> Iterator[pa.ipc.RecordBatchFileReader]:
+    def _reader(self, columns: Collection[str] = ()) -> Iterator[pa.ipc.RecordBatchFileReader]:
+        """Open the file with a reader of pyarrow for some columns, all by default."""
         with self._data() as data:
-            self._check_sizes(data)
+            read = pa.ipc.open_stream if self._is_stream else pa.ipc.open_file
             fields = None
             if columns:
-                schema = pa.ipc.open_file(data).schema
-                fields = [at for at, each in enumerate(schema) if {*columns} & {*_leaves(each)}]
-            yield pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=fields))
+                schema = read(data).schema
+                fields = [at for at, each in enumerate(schema) if {*columns} & {*_leaves([each])}]
+                data.seek(0)
+            yield read(data, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches."""
         with self._reader(wanted.columns) as reader:
             first = 0
             for at, n_rows in enumerate(self._sizes):
-                if has_any(wanted.positions, first, n_rows):
-                    batch = _validated(reader.get_batch(at), wanted.columns)
+                is_wanted = has_any(wanted.positions, first, n_rows)
+                if is_wanted or self._is_stream:
+                    batch = reader.read_next_batch() if self._is_stream else reader.get_batch(at)
+                if is_wanted:
+                    batch = _flat(batch).select(wanted.columns)
+                    batch.validate(full=True)  # offsets may point outside of it
                     yield first, typed_rows(batch, self.types, wanted.texts)
                 first += n_rows
 
@@ -173,21 +135,19 @@ class ParquetRows(_FileRows):
 
     _format = "Parquet"
 
-    @cached_property
-    def n_rows(self) -> int:
-        """Number of rows, as the footer claims."""
-        with self._reader() as file:
-            n_rows: int = file.metadata.num_rows
-        if n_rows < 0:
+    def __init__(self, file: TableFile) -> None:
+        super().__init__(file)
+        with self._reader() as reader:
+            self.names, self.n_rows = self._names_in(reader.schema_arrow), reader.metadata.num_rows
+        if self.n_rows < 0:
             raise ValueError(
-                f"{self._file.path} claims {n_rows} rows; the file looks damaged, get it again"
+                f"{file.path} claims {self.n_rows} rows; the file looks damaged, get it again"
             )
-        return n_rows
 
     def load(self, name: str) -> MemoryRows:
         """Read all rows; raise ValueError if the footer claims more than memory has room for."""
         claim = f"it claims {self.n_rows} rows, or is damaged"
-        MemoryBudget(self._file.path).check(8 * self.n_rows * len(self.names), claim)
+        MemoryBudget(self._file.path).check(_CELL * self.n_rows * len(self.names), claim)
         return super().load(name)
 
     @cached_property
@@ -198,8 +158,12 @@ class ParquetRows(_FileRows):
 
     @contextmanager
     def _reader(self, texts: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
-        options: Any = {"buffer_size": _BUFFER, "pre_buffer": False, "read_dictionary": texts}
-        with self._data() as data, pq.ParquetFile(data, **options) as file:
+        with (
+            self._data() as data,
+            pq.ParquetFile(
+                data, buffer_size=_BUFFER, pre_buffer=False, read_dictionary=texts
+            ) as file,
+        ):
             yield file
 
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -226,12 +190,8 @@ class ParquetRows(_FileRows):
         Raise ValueError if pages are so much larger than in the file that they may fill the memory.
         """
         with self._reader() as file:
-            schema = file.schema
-            texts = {
-                schema.column(at).path
-                for at in range(len(schema.names))
-                if schema.column(at).physical_type == "BYTE_ARRAY"
-            }
+            columns = map(file.schema.column, range(len(file.schema.names)))
+            texts = {each.path for each in columns if each.physical_type == "BYTE_ARRAY"}
         with self._reader([*texts]) as file:
             return [self._measure(file, group, texts) for group in range(file.num_row_groups)]
 
@@ -274,17 +234,17 @@ class ParquetRows(_FileRows):
 def _innermost(column: pa.Array) -> pa.Array:
     """Return the values of the only field in structs and lists."""
     while pa.types.is_nested(column.type):
-        is_struct = pa.types.is_struct(column.type)
-        column = column.field(0) if is_struct else column.flatten()
+        column = column.field(0) if pa.types.is_struct(column.type) else column.flatten()
     return column
 
 
-def _leaves(field: pa.Field) -> list[str]:
-    """Return the columns that a field is."""
-    if not pa.types.is_struct(field.type):
-        return [field.name]
-    inner = (field.type.field(at) for at in range(field.type.num_fields))
-    return [f"{field.name}.{name}" for each in inner for name in _leaves(each)]
+def _leaves(fields: Iterable[pa.Field], before: str = "") -> Iterator[str]:
+    """Return the columns that fields are."""
+    for field in fields:
+        if pa.types.is_struct(field.type):
+            yield from _leaves(field.type.fields, f"{before}{field.name}.")
+        else:
+            yield before + field.name
 
 
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -296,13 +256,6 @@ def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
         table = table.flatten()
     columns = [column.combine_chunks() for column in table.columns]
     return pa.record_batch(columns, names=table.column_names)
-
-
-def _validated(batch: pa.RecordBatch, columns: list[str]) -> pa.RecordBatch:
-    """Return columns of a batch; raise an error of pyarrow if offsets point outside of it."""
-    batch = _flat(batch).select(columns)
-    batch.validate(full=True)
-    return batch
 
 
 class SpooledRows(ArrowRows):
@@ -323,11 +276,12 @@ class SpooledRows(ArrowRows):
             parts.append((self.folder / f"{len(parts)}.arrow", schema))
             self._write(*parts[-1], alike)
         if len(parts) > 1:
-            merged = self.folder / "merged.arrow", _common_schema([schema for _, schema in parts])
-            self._write(*merged, _cast_parts([path for path, _ in parts], merged[1]))
-            parts = [merged]
-        super().__init__(TableFile(parts[0][0]))
-        self._is_checked = True  # the batches were in memory
+            columns = zip(*(schema.types for _, schema in parts), strict=True)
+            types = [common_type([*column]) for column in columns]
+            common = pa.schema(list(zip(parts[0][1].names, types, strict=True)))
+            self._write(self.folder / "merged.arrow", common, _cast_parts(parts, common))
+            parts = [(self.folder / "merged.arrow", common)]
+        super().__init__(TableFile(parts[0][0]), is_safe=True)
 
     def _write(self, path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -346,15 +300,11 @@ class SpooledRows(ArrowRows):
         return self._n_written
 
 
-def _common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Return a schema with the common types of the columns of several."""
-    columns = zip(*(schema.types for schema in schemas), strict=True)
-    return pa.schema(list(zip(schemas[0].names, map(common_type, map(list, columns)), strict=True)))
-
-
-def _cast_parts(paths: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _cast_parts(
+    parts: Sequence[tuple[Path, pa.Schema]], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     """Read the batches of temporary files in one schema, and remove the files."""
-    for path in paths:
+    for path, _ in parts:
         with pa.OSFile(str(path)) as file:
             reader = pa.ipc.open_file(file)
             for at in range(reader.num_record_batches):

@@ -12,26 +12,15 @@ from urllib.parse import unquote
 from qms22.tables.texts.words import list_some
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-PARQUET = (".parquet", ".pq", ".parq")
-ARROW = (".arrow", ".feather", ".ipc", ".arrows")
-TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv")
-KEEL = (".arff", ".dat")
-EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 JSON_LINES = (".jsonl", ".ndjson")
-JSON = (".json", *JSON_LINES)
-
 # The format that a suffix stands for.
 FORMATS = {
-    suffix: name
-    for name, suffixes in {
-        "Parquet": PARQUET,
-        "Arrow": ARROW,
-        "text": TEXT,
-        "KEEL": KEEL,
-        "Excel": EXCEL,
-        "JSON": JSON,
-    }.items()
-    for suffix in suffixes
+    **dict.fromkeys((".parquet", ".pq", ".parq"), "Parquet"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc", ".arrows"), "Arrow"),
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt", ".psv"), "text"),
+    **dict.fromkeys((".arff", ".dat"), "KEEL"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "Excel"),
+    **dict.fromkeys((".json", *JSON_LINES), "JSON"),
 }
 
 

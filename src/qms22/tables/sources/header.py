@@ -65,9 +65,8 @@ def value_columns(rows: Sequence[Sequence[str]], width: int) -> list[bool]:
     """Return which columns have numbers or dates in at least half of their cells."""
     found = []
     for column in range(width):
-        cells = [row[column].strip() for row in rows if column < len(row) and row[column].strip()]
-        n_values = sum(map(is_value, cells))
-        found.append(bool(cells) and n_values >= len(cells) / 2)
+        cells = [row[column] for row in rows if column < len(row) and row[column].strip()]
+        found.append(bool(cells) and sum(map(is_value, cells)) >= len(cells) / 2)
     return found
 
 
@@ -111,12 +110,11 @@ def joined_names(names: Sequence[str], above: Sequence[str]) -> list[str] | None
     >>> joined_names(["name", "age", "mean", "max"], ["subject", "", "speed", ""])
     ['subject / name', 'subject / age', 'speed / mean', 'speed / max']
     """
-    groups = [cell.strip() for cell in above]
-    if len(groups) != len(names) or any(map(is_value, groups)):
+    if len(above) != len(names) or any(map(is_value, above)):
         return None
     over: list[str] = []
-    for group in groups:
-        over.append(group or (over or [""])[-1])
+    for cell in above:  # the name of a group is above its first column
+        over.append(cell.strip() or (over or [""])[-1])
     sizes = Counter(filter(None, over)).values()
     joined = [
         f"{group} / {name.strip()}" if group and name.strip() else name
@@ -133,8 +131,8 @@ def _is_rule(row: Sequence[str]) -> bool:
 
 def _count_titles(rows: Sequence[Sequence[str]], width: int) -> int:
     """Return how many rows are above the names."""
-    usual = [_n_filled(row) for row in rows if len(row) == width]
-    typical = sorted(usual)[len(usual) // 2]
+    usual = sorted(_n_filled(row) for row in rows if len(row) == width)
+    typical = usual[len(usual) // 2]
     best, most = 0, 0
     for at, row in enumerate(rows[:_MOST_TITLES]):
         n_filled = _n_filled(row)
@@ -175,9 +173,9 @@ def _is_data(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     above = _cells_above_values(row, body)
     if not above or not all(map(is_value, above)) or _are_counted(above, starts=[0, 1]):
         return False
-    words = [(at, cell) for at, cell in enumerate(cells) if cell and not is_value(cell)]
+    pairs = [pair for other in body for pair in zip(cells, other, strict=False)]
     is_repeated = any(
-        cell == other[at].strip() for at, cell in words for other in body if at < len(other)
+        cell and cell == below.strip() and not is_value(cell) for cell, below in pairs
     )
     return is_repeated or len(above) > 1
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from qms22.tables.columns.python_values import arrow_column, column_type, value_types
-from qms22.tables.sources.compressed import TableFile, shorten_error
+from qms22.tables.sources.compressed import TableFile, fault
 from qms22.tables.sources.file_rows import SpooledRows
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
-from qms22.tables.sources.text_encoding import SAMPLE, decode_text
+from qms22.tables.sources.text_encoding import Utf8Text, read_text, read_whole_text
 from qms22.tables.texts.words import list_some
 
 # Records to convert at once.
@@ -31,18 +31,18 @@ def read_json_lines(file: TableFile) -> Content:
     """
     found: dict[str, frozenset[pa.DataType]] = {}
     kept: list[list[Record]] = []
-    is_empty, is_large = True, file.is_large  # asked once, as the free memory changes
-    for records in _in_batches(_records(file)):
-        is_empty = False
+    text, is_large = read_text(file), file.is_large  # asked once, as the free memory changes
+    for records in _in_batches(_records(text, file.path)):
         for name, values in _columns(records).items():
             found[name] = found.get(name, frozenset()) | value_types(values)
-        if not is_large:
+        if not is_large or not kept:
             kept.append(records)
-    if is_empty:
+    if not kept:
         raise EmptyTableError(f"{file.path} has no records; give a file with at least one")
     types = {name: column_type(each) for name, each in found.items()}
     if is_large:
-        return Content(SpooledRows(_arrow_batches(_in_batches(_records(file)), types)))
+        again = _in_batches(_records(text, file.path))
+        return Content(SpooledRows(_arrow_batches(again, types)))
     return Content(MemoryRows(pa.Table.from_batches(list(_arrow_batches(kept, types)))))
 
 
@@ -50,46 +50,29 @@ def _arrow_batches(
     batches: Iterable[list[Record]], types: dict[str, pa.DataType]
 ) -> Iterator[pa.RecordBatch]:
     for records in batches:
-        arrays = [
-            arrow_column([record.get(name) for record in records], kind)
-            for name, kind in types.items()
-        ]
-        yield pa.record_batch(arrays, names=list(types))
+        yield pa.record_batch(
+            {
+                name: arrow_column([record.get(name) for record in records], kind)
+                for name, kind in types.items()
+            }
+        )
 
 
-def _records(file: TableFile) -> Iterator[Record]:
-    for number, line in enumerate(_lines(file), start=1):
+def _records(text: Utf8Text, path: Path) -> Iterator[Record]:
+    for number, line in enumerate(text.open(newline="\n"), start=1):
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = json.loads(line.removesuffix("\n"))
         except (ValueError, RecursionError) as error:
-            raise ValueError(
-                f"{file.path}, line {number}: this is not JSON ({shorten_error(error)}); "
-                "correct that line"
-            ) from error
+            what = f"{path}, line {number}: this is not JSON"
+            raise fault(what, error, "correct that line") from error
         if not isinstance(record, dict):
             raise ValueError(
-                f'{file.path}, line {number}: expected an object such as {{"a": 1}}, got '
+                f'{path}, line {number}: expected an object such as {{"a": 1}}, got '
                 f"{line.strip()[:40]!r}; write one object per line"
             )
         yield flatten(record)
-
-
-def _lines(file: TableFile) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    rest = ""
-    try:
-        with file.open() as stream:
-            while block := stream.read(SAMPLE):
-                # Not str.splitlines, which also splits at characters that texts may have.
-                *lines, rest = (rest + decoder.decode(block)).split("\n")
-                yield from lines
-        yield rest + decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{file.path} is not UTF-8 text ({error.reason}); save it as UTF-8"
-        ) from error
 
 
 def read_json(file: TableFile) -> Content:
@@ -99,15 +82,12 @@ def read_json(file: TableFile) -> Content:
     object with a list of values for each column.
     """
     path = str(file.path)
-    with file.open() as stream:
-        text = decode_text(stream.read(), path)
+    text = read_whole_text(file).open(newline="").read()
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is not valid JSON ({shorten_error(error)}); correct the file, or get it again "
-            "if it is cut off"
-        ) from error
+        remedy = "correct the file, or get it again if it is cut off"
+        raise fault(f"{path} is not valid JSON", error, remedy) from error
     columns, notes = _find_columns(document, path)
     if not any(columns.values()):
         raise EmptyTableError(f"{path} has no records; give a file with at least one")
@@ -133,12 +113,8 @@ def _find_columns(document: Any, path: str) -> tuple[dict[str, list[Any]], tuple
         rows = _check_records(lists[key], f" in {key!r}", path)
         notes = (f"{path}: the rows are the list {key!r}",) if len(document) > 1 else ()
         return _columns(rows), notes
-    if (
-        lists
-        and not records
-        and len(lists) == len(document)
-        and len({len(each) for each in lists.values()}) == 1
-    ):
+    lengths = {len(each) for each in lists.values()}
+    if len(lengths) == 1 and not records and len(lists) == len(document):
         return lists, ()
     several = f" (it has the lists {list_some(sorted(records))})" if records else ""
     raise ValueError(

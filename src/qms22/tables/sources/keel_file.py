@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from qms22.tables.columns.cells import check_names
-from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources.compressed import DAMAGED, TableFile
 from qms22.tables.sources.stored_rows import Content, MemoryRows
-from qms22.tables.sources.text_encoding import decode_text
+from qms22.tables.sources.text_encoding import read_whole_text
 from qms22.tables.texts.words import KEEL_MISSING, parse_number
 
 _KEYWORD = re.compile(r"@(\w+)\s*(.*)")
@@ -38,14 +38,12 @@ class _Header:
         """Add a line that starts with "@"."""
         match = _KEYWORD.match(text)
         keyword, rest = (match[1].lower(), match[2].strip()) if match else ("", "")
-        if keyword == "attribute":
-            self._add_attribute(line, rest)
-        elif keyword.startswith(("input", "output")):
+        if keyword.startswith(("input", "output")):
             names = [_unquote(name.strip()) for name in rest.split(",") if name.strip()]
             self.declared["@inputs" if keyword.startswith("in") else "@outputs"] = line, names
-
-    def _add_attribute(self, line: int, text: str) -> None:
-        match = _ATTRIBUTE.match(text)
+        if keyword != "attribute":
+            return
+        match = _ATTRIBUTE.match(rest)
         name, kind = (_unquote(match[1]), match[2]) if match else ("", "")
         is_number = _NUMBER_TYPE.match(kind) is not None
         if not is_number and not _TEXT_TYPE.match(kind):
@@ -61,7 +59,7 @@ class _Header:
         if len(self.names) < 2:
             raise ValueError(
                 f"{self.path} declares {len(self.names)} attributes where there should be at least "
-                "an input and the class; the file looks truncated, get it again"
+                f"an input and the class; {DAMAGED}"
             )
         for keyword, (line, names) in self.declared.items():
             if keyword == "@outputs" and len(names) > 1:
@@ -99,10 +97,7 @@ def read_keel(file: TableFile) -> Content:
     declared output, or the last column. Empty values, ``?`` and ``<null>`` are missing.
     """
     path = str(file.path)
-    with file.open() as stream:
-        text = decode_text(stream.read(), path)
-    # Not str.splitlines, which also splits at characters that are letters in Latin-1.
-    lines = enumerate(re.split("\r\n|\r|\n", text), start=1)
+    lines = enumerate(read_whole_text(file).open(newline=None), start=1)
     header = _read_header(lines, path)
     header.check()
     rows, places = _read_rows(lines, header)
@@ -130,18 +125,13 @@ def _read_header(lines: Iterator[tuple[int, str]], path: str) -> _Header:
                 f"{path}, line {line}: expected a line that starts with '@', got {text[:40]!r}; "
                 "give a KEEL or ARFF file, with its header up to @data"
             )
-    raise ValueError(
-        f"{path} has no @data line up to its end at line {line}; the file looks truncated, "
-        "get it again"
-    )
+    raise ValueError(f"{path} has no @data line up to its end at line {line}; {DAMAGED}")
 
 
 def _read_rows(
     lines: Iterator[tuple[int, str]], header: _Header
 ) -> tuple[list[list[str]], list[int]]:
-    rows: list[list[str]] = []
-    places: list[int] = []
-    n_columns = len(header.names)
+    rows, places, n_columns = list[list[str]](), list[int](), len(header.names)
     for line, text in lines:
         if not text or text.isspace() or text.startswith("%"):
             continue
@@ -159,9 +149,7 @@ def _read_rows(
         rows.append(values)
         places.append(line)
     if not rows:
-        raise ValueError(
-            f"{header.path} has no rows after @data; the file looks truncated, get it again"
-        )
+        raise ValueError(f"{header.path} has no rows after @data; {DAMAGED}")
     return rows, places
 
 
@@ -186,8 +174,7 @@ def _column(header: _Header, at: int, texts: Sequence[str], places: Sequence[int
 
 def _split_quoted(text: str) -> list[str]:
     """Split a row in which a value may be quoted and hold a comma."""
-    values: list[str] = []
-    position = 0
+    values, position = list[str](), 0
     while match := _VALUE.match(text, position):
         values.append(_unquote(match[1].strip()))
         if not match[0].endswith(","):

@@ -46,9 +46,7 @@ def join_tables(
         short = Path(name).name
         title = short if len(parts) == 1 else f"{short} ({len(parts)} {noun})"
     else:
-        titles = [part.title for part in parts]
-        more = f" and {len(titles) - _MOST_NAMED} more" if len(titles) > _MOST_NAMED else ""
-        title = ", ".join(titles[:_MOST_NAMED]) + more
+        title = list_some([part.title for part in parts], _MOST_NAMED)
 
     def read() -> Content:
         used, without_rows = _with_rows(parts, called, keys or [{} for _ in parts])
@@ -130,20 +128,10 @@ class _PartRows(Rows):
             name: common_type([types[name] for types in self._own_types if name in types])
             for name in names
         }
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of all parts."""
-        return list(self._types)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of all parts."""
-        return self._ends[-1]
+        self.names, self.n_rows = list(self._types), self._ends[-1]
 
     @property
     def n_bytes(self) -> int:
-        """Approximate size of all parts."""
         return sum(part.table.n_bytes for part in self._parts)
 
     def notes(self) -> list[str]:
@@ -197,18 +185,14 @@ class _PartRows(Rows):
                 source = part.table.rows
                 needed = Wanted(list(own.values()) or source.names[:1], rows, in_words)
                 for start, batch in source.batches(needed):
-                    arrays = [
-                        cast_column(
-                            batch.column(own[name])
-                            if name in own
-                            else pa.repeat(self._value(name, at), batch.num_rows),
-                            kind,
-                        )
-                        for name, kind in types.items()
-                    ]
+                    # The value of a key is the same in all rows; others are missing.
+                    keys = {name: self._values[name][at] for name in part.keys}
+                    found = {
+                        name: batch.column(own[name])
+                        if name in own
+                        else pa.repeat(keys.get(name, pa.scalar(None)), batch.num_rows)
+                        for name in columns
+                    }
+                    arrays = [cast_column(found[name], kind) for name, kind in types.items()]
                     yield first + start, pa.record_batch(arrays, names=columns)
             first += n_rows
-
-    def _value(self, name: str, part: int) -> pa.Scalar:
-        """Return the value of a key in a part; missing for columns that the part lacks."""
-        return self._values[name][part] if name in self._values else pa.scalar(None)

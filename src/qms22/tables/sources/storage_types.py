@@ -29,8 +29,10 @@ _LEADING_ZERO = r"^\s*[+-]?0\d"
 # More digits in a row are a code, which a float would round.
 _MANY_DIGITS = rf"^\s*[+-]?\d{{{MOST_DIGITS + 1},}}\s*$"
 _BOOLEAN = rf"^\s*(?i:{'|'.join(BOOLEANS)})\s*$"
-# Bytes with which a cell with a needless zero may begin: others are not searched for one.
-_MAY_PAD = np.isin(np.arange(256), list(b"0-+ \t\n\r\f\v"))
+# Bytes with which a cell with a needless zero may begin, and blanks.
+_MAY_PAD, _IS_BLANK = (
+    np.isin(np.arange(256), list(each)) for each in (b"0-+ \t\n\r\f\v", b" \t\n\r\f\v")
+)
 # The first cells tell most columns of texts; whole numbers below the limit fit into 64 bits.
 _FIRST_CELLS = 100
 _TOO_LARGE = 10**18
@@ -40,10 +42,8 @@ _TOO_LARGE = 10**18
 class CellTraits:
     """Traits of the cells of a column; those of its parts add up to those of the column."""
 
-    n_cells: int
-    n_missing: int
     # Those of "number", "integer", "comma number" and "boolean" that are true of every cell that is
-    # not missing.
+    # not missing; "missing" and "present" if every cell is.
     every: frozenset[str]
     # Those of "comma", "point", "leading zero" and "many digits" that some cell of a column of
     # numbers has; and "NA" if some cell is.
@@ -60,7 +60,7 @@ class CellTraits:
             every |= {"number", "integer"} if _are_integers(column) else {"number"}
             if separator != "," and _any(column, r"\."):
                 some.add("point")
-        elif _all(column, _BOOLEAN):
+        elif _all(column.slice(0, _FIRST_CELLS), _BOOLEAN) and _all(column.unique(), _BOOLEAN):
             every.add("boolean")
         if separator != "," and _all(column, _COMMA_NUMBER):
             every.add("comma number")
@@ -72,27 +72,26 @@ class CellTraits:
             long = column.filter(pc.greater(pc.binary_length(column), MOST_DIGITS))
             if _any(long, _MANY_DIGITS):
                 some.add("many digits")
-        return cls(len(column), column.null_count, frozenset(every), frozenset(some))
+        if not column.null_count:
+            every.add("present")
+        if column.null_count == len(column):
+            every.add("missing")
+        return cls(frozenset(every), frozenset(some))
 
     def __add__(self, other: CellTraits) -> CellTraits:
-        return CellTraits(
-            self.n_cells + other.n_cells,
-            self.n_missing + other.n_missing,
-            self.every & other.every,
-            self.some | other.some,
-        )
+        return CellTraits(self.every & other.every, self.some | other.some)
 
     def storage_type(self, decimal_commas: bool) -> StorageType:
         """Return the type of a column, in a table with or without decimal commas."""
-        if self.n_missing == self.n_cells:
+        if "missing" in self.every:
             return "float"
         with_commas = decimal_commas and "comma number" in self.every
         is_code = bool(self.some & {"leading zero", "many digits"})
         if is_code or not ("number" in self.every or with_commas):
-            if "boolean" in self.every and not self.n_missing:
+            if {"boolean", "present"} <= self.every:
                 return "boolean"
             return "code" if NA in self.some else "text"
-        if "integer" in self.every and not self.n_missing:
+        if {"integer", "present"} <= self.every:
             return "integer"
         return "comma float" if with_commas else "float"
 
@@ -120,9 +119,9 @@ def resolve_types(
     used: dict[str, CellTraits] = {}
     called: dict[str, str] = {}
     for at, (name, title, cells) in enumerate(zip(names, fill_names(names), traits, strict=True)):
-        if not name and cells.n_missing == cells.n_cells:
+        if not name and "missing" in cells.every:
             continue
-        if not name and at == 0 and "integer" in cells.every and not cells.n_missing:
+        if not name and at == 0 and {"integer", "present"} <= cells.every:
             notes.append(f"{path}: column 1 has no name and whole numbers, taken for row numbers")
             continue
         used[title] = cells
@@ -186,14 +185,16 @@ def _are_integers(column: pa.Array) -> bool:
 
 
 def _with_zeros(column: pa.Array) -> pa.Array:
-    """Return the cells that may begin with a needless zero."""
+    """Return the cells that may begin with a needless zero: all that do, and few others."""
     _, offsets, data = column.buffers()
-    letters = np.frombuffer(data or b"", np.uint8)
-    if not len(letters):
-        return column
+    letters = np.frombuffer(data or b"\0", np.uint8)
     starts = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column)]
-    first = letters[np.minimum(starts, len(letters) - 1)]
-    return column.filter(pa.array(_MAY_PAD[first]))
+    last = len(letters) - 1
+    found = np.flatnonzero(_MAY_PAD[letters[np.minimum(starts, last)]])
+    first, second, third = (letters[np.minimum(starts[found] + at, last)] for at in range(3))
+    zero, follows = np.where(first == ord("0"), (first, second), (second, third))
+    is_padded = (zero == ord("0")) & (follows >= ord("0"))
+    return column.take(pa.array(found[_IS_BLANK[first] | is_padded]))
 
 
 def _all(column: pa.Array, pattern: str) -> bool:
@@ -204,5 +205,4 @@ def _all(column: pa.Array, pattern: str) -> bool:
 
 
 def _any(column: pa.Array, pattern: str) -> bool:
-    """Return whether any cell matches."""
     return pc.any(pc.match_substring_regex(column, pattern)).as_py() is True

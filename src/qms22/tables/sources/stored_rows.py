@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime.memory import MemoryBudget
 from qms22.tables.sources.column_types import cast_column
-from qms22.tables.sources.compressed import shorten_error
+from qms22.tables.sources.compressed import fault
 from qms22.tables.sources.storage_types import StorageType, convert
 
 # Rows of a batch or chunk: megabytes, so that many fit into memory.
@@ -38,15 +38,8 @@ class Wanted(NamedTuple):
 class Rows(ABC):
     """Rows that can be read any number of times."""
 
-    @property
-    @abstractmethod
-    def names(self) -> list[str]:
-        """The columns."""
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """Number of rows."""
+    names: list[str]
+    n_rows: int
 
     @property
     @abstractmethod
@@ -74,10 +67,8 @@ def in_memory(name: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise ValueError(
-            f"{name} does not fit into memory ({shorten_error(error)}); take fewer rows, or "
-            "get the file again if it is damaged"
-        ) from error
+        remedy = "take fewer rows, or get the file again if it is damaged"
+        raise fault(f"{name} does not fit into memory", error, remedy) from error
 
 
 def read_all(batches: Iterable[tuple[int, pa.RecordBatch]], n_rows: int, name: str) -> pa.Table:
@@ -138,19 +129,8 @@ class MemoryRows(Rows):
         types: Mapping[str, StorageType] | None = None,
         original: Rows | None = None,
     ) -> None:
-        self.table = table
-        self._types = types or {}
-        self._original = original
-
-    @property
-    def names(self) -> list[str]:
-        """The columns."""
-        return list(self.table.column_names)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.table.num_rows)
+        self.table, self._types, self._original = table, types or {}, original
+        self.names, self.n_rows = table.column_names, table.num_rows
 
     @property
     def n_bytes(self) -> int:
@@ -175,14 +155,13 @@ class MemoryRows(Rows):
 
     def select(self, wanted: Wanted) -> pa.Table:
         """Return some columns and rows, in the order of their positions."""
-        columns, positions, texts = wanted
-        table = self.table.select(columns)
-        if self._original is not None and not set(columns).isdisjoint(texts):
-            parts = [batch for _, batch in self._original.batches(Wanted(columns, None, texts))]
-            table = pa.Table.from_batches(parts)
-        if positions is not None:
-            table = table.take(pa.array(positions))
-        return typed_rows(table, self._types, texts)
+        table, source = self.table.select(wanted.columns), self.behind(wanted)
+        if source is not self:
+            batches = source.batches(wanted._replace(positions=None))
+            table = pa.Table.from_batches([batch for _, batch in batches])
+        if wanted.positions is not None:
+            table = table.take(pa.array(wanted.positions))
+        return typed_rows(table, self._types, wanted.texts)
 
 
 def has_any(positions: NDArray[np.intp] | None, first: int, n_rows: int) -> bool:

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22._runtime.stages import begin_stage
 from qms22.tables.columns.arrow_columns import arrow_cells
 from qms22.tables.columns.cells import Cells, Columns, from_codes, part_of_rows
-from qms22.tables.sources.compressed import bytes_at_once, shorten_error
+from qms22.tables.sources.compressed import bytes_at_once, fault
 from qms22.tables.sources.stored_rows import (
     BATCH,
     Content,
@@ -32,6 +32,8 @@ from qms22.tables.texts.words import NA
 
 # A cell most often becomes a number.
 _BYTES = 8
+# What a function finds in a chunk of rows.
+Found = TypeVar("Found")
 # Rewrites the cells of a column.
 Change: TypeAlias = Callable[[Cells], Cells]
 
@@ -65,13 +67,12 @@ class Table:
         self.name = name
         self.title = title or name
         self._read = read
-        # New names by those of the file; by new names: other values, texts, those of them in which
-        # "NA" is a value, and time zones.
+        # New names by those of the file; by new names: other values, other time zones, and of what
+        # is read as texts whether "NA" is a value.
         self._names: dict[str, str] = {}
         self._changes: dict[str, Change] = {}
-        self._texts: frozenset[str] = frozenset()
-        self._codes: frozenset[str] = frozenset()
         self._zones: dict[str, str] = {}
+        self._texts: dict[str, bool] = {}
         self._parsed: dict[str, Cells] = {}
 
     @cached_property
@@ -143,14 +144,11 @@ class Table:
         if not names:
             return self
         table = self._changed({})
-        own = {new: old for old, new in self._names.items()}
-        table._names = self._names | {own.get(old, old): new for old, new in names.items()}
-        for kept in ("_changes", "_zones", "_parsed"):
+        own = self._own([*names])
+        table._names = self._names | dict(zip(own, names.values(), strict=True))
+        for kept in ("_changes", "_zones", "_texts", "_parsed"):
             values = {names.get(name, name): each for name, each in getattr(self, kept).items()}
             setattr(table, kept, values)
-        table._texts, table._codes = (
-            frozenset(names.get(name, name) for name in kept) for kept in (self._texts, self._codes)
-        )
         return table
 
     def with_texts(self, columns: Collection[str]) -> Table:
@@ -163,7 +161,7 @@ class Table:
             and "1.10" is not "1.1".
         """
         table = self._changed(columns)
-        table._texts = self._texts.union(columns)
+        table._texts = dict.fromkeys(columns, False) | self._texts
         return table
 
     @property
@@ -173,8 +171,8 @@ class Table:
 
     def with_codes(self, columns: Collection[str]) -> Table:
         """Return the table with some columns as texts, with "NA" as a value: Namibia."""
-        table = self.with_texts(columns)
-        table._codes = self._codes.union(columns)
+        table = self._changed(columns)
+        table._texts = {**self._texts, **dict.fromkeys(columns, True)}
         return table
 
     def in_zones(self, zones: Mapping[str, str]) -> Table:
@@ -213,11 +211,10 @@ class Table:
         whole = {name: self._parse(name) for name in names}
         if rows is None or (len(rows) == self.n_rows and (np.diff(rows) == 1).all()):
             return whole
-        parts = part_of_rows(whole, rows)
         # Those of a frame may have the numbers of its index.
         return {
             name: replace(part, numbers=rows) if part.numbers is None else part
-            for name, part in parts.items()
+            for name, part in part_of_rows(whole, rows).items()
         }
 
     def written(self, names: Sequence[str], rows: NDArray[np.intp]) -> dict[str, Cells]:
@@ -229,8 +226,8 @@ class Table:
         return {name: cells for name, cells in found.items() if cells.is_text}
 
     def map(
-        self, function: Callable[[int, Columns], Any], names: Sequence[str], n_rows: int
-    ) -> Iterator[Any]:
+        self, function: Callable[[int, Columns], Found], names: Sequence[str], n_rows: int
+    ) -> Iterator[Found]:
         """Apply a function to chunks of rows, in their order and where they are.
 
         Parameters
@@ -310,7 +307,6 @@ class Table:
             return self._frame(self._as_asked(rows, self.names), pd.RangeIndex(self.n_rows))
 
     def _parse(self, name: str) -> Cells:
-        """Return a whole column."""
         if name not in self._parsed:
             whole = read_all(self._batches([name]), self.n_rows, self.name)
             self._parsed |= self._cells(whole, None)
@@ -321,7 +317,7 @@ class Table:
         for name, own in zip(table.column_names, self._own(table.column_names), strict=True):
             cells = arrow_cells(name, table.column(name))
             cells = replace(cells, has_commas=own in self.content.with_commas)
-            if NA in cells.levels and name in self._texts - self._codes:
+            if NA in cells.levels and self._texts.get(name) is False:
                 texts = [None if level == NA else level for level in cells.levels]
                 cells = from_codes(name, cells.form, cells.values, texts)
             cells = self._changes[name](cells) if name in self._changes else cells
@@ -337,7 +333,7 @@ class Table:
             yield first, self._as_asked(batch, columns)
 
     def _wanted(self, columns: Sequence[str], positions: NDArray[np.intp] | None = None) -> Wanted:
-        texts = self._own([*self._texts.intersection(columns)])
+        texts = self._own([name for name in columns if name in self._texts])
         return Wanted(self._own(columns), positions, texts)
 
     def _as_asked(
@@ -400,31 +396,25 @@ class Table:
 
     def _frame(self, table: pa.Table, index: pd.Index, *, exact: bool = False) -> pd.DataFrame:
         """Return rows as a data frame, with the types that the whole table has there."""
-        rows = self.rows
         # The metadata are notes of pandas, which may be damaged or out of date.
         table = table.replace_schema_metadata(None)
         as_objects = []
-        for at, (name, own) in enumerate(
-            zip(table.column_names, self._own(table.column_names), strict=True)
-        ):
-            column = table.column(at)
-            has_gaps = (
-                isinstance(rows, MemoryRows)
-                and rows.table.column(own).null_count
-                and not column.null_count
-            )
-            if has_gaps and not exact and pa.types.is_integer(column.type):
+        whole = self.rows.table if isinstance(self.rows, MemoryRows) and not exact else None
+        for at, own in enumerate(self._own(table.column_names)):
+            name, column = table.column_names[at], table.column(at)
+            if whole is None or column.null_count or not whole.column(own).null_count:
+                continue
+            if pa.types.is_integer(column.type):
                 table = table.set_column(at, name, column.cast(pa.float64(), safe=False))
-            elif has_gaps and not exact and pa.types.is_boolean(column.type):
+            elif pa.types.is_boolean(column.type):
                 as_objects.append(name)
         try:
             mapper = pd.ArrowDtype if exact else None
             frame: pd.DataFrame = table.to_pandas(types_mapper=mapper, ignore_metadata=True)
         except (ValueError, TypeError, OverflowError) as error:
-            raise ValueError(
-                f"{self.name} holds values that pandas cannot take ({shorten_error(error)}); the "
-                "file may be damaged, get it again or leave out such columns"
-            ) from error
+            what = f"{self.name} holds values that pandas cannot take"
+            remedy = "the file may be damaged, get it again or leave out such columns"
+            raise fault(what, error, remedy) from error
         frame = frame.astype(dict.fromkeys(as_objects, object)) if as_objects else frame
         for name in self._changes.keys() & set(table.column_names):
             frame[name] = self._changes[name](arrow_cells(name, table.column(name))).to_series()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import io
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from qms22.tables.sources.compressed import Buffer, TableFile
 
@@ -36,6 +39,11 @@ class Utf8Text(NamedTuple):
     end: int
     is_guessed: bool  # whether the file is UTF-16 without the mark that says so
 
+    def open(self, newline: str | None) -> io.TextIOWrapper:
+        """Open the text; lines end as with `newline` of Python's open."""
+        body = memoryview(self.content)[self.start : self.end]
+        return io.TextIOWrapper(pa.BufferReader(pa.py_buffer(body)), "utf-8", newline=newline)
+
 
 def read_text(file: TableFile) -> Utf8Text:
     """Read a text file in any encoding; raise ValueError if it is not text."""
@@ -50,9 +58,10 @@ def read_text(file: TableFile) -> Utf8Text:
     return Utf8Text(content, 3 if has_mark else 0, end, is_guessed)
 
 
-def decode_text(content: bytes, path: str) -> str:
-    """Return the content of a text file as text; raise ValueError if it is not text."""
-    return content.decode(_find_codec(content, path)[0]).rstrip("\x1a")
+def read_whole_text(file: TableFile) -> Utf8Text:
+    """Read a text file as `read_text` does, if memory has room for all of it."""
+    with file.open() as stream:
+        return read_text(TableFile(file.path, stream.read()))
 
 
 def looks_binary(start: bytes) -> bool:
@@ -108,8 +117,13 @@ def _decoded(content: Buffer, codec: str, *, is_whole: bool = True) -> Iterator[
 def _fits(content: Buffer, codec: str, *, is_whole: bool = True) -> bool:
     """Return whether a content can be decoded."""
     try:
+        if is_whole and codec == _BYTE_CODECS[0]:  # as one text of Arrow, which is quick
+            ends = pa.array([0, len(content)]).buffers()[1]
+            parts = [None, ends, pa.py_buffer(content)]
+            pa.Array.from_buffers(pa.large_string(), 1, parts).validate(full=True)
+            return True
         for _ in _decoded(content, codec, is_whole=is_whole):
             pass
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, pa.ArrowInvalid):
         return False
     return True

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ from qms22._runtime.memory import memory_allowed
 from qms22._runtime.stages import reading_ended, report_reading
 from qms22.tables.columns.python_values import arrow_column, column_type, text_of, value_types
 from qms22.tables.sources.column_types import is_text
-from qms22.tables.sources.compressed import ZIP_START, TableFile, shorten_error
-from qms22.tables.sources.csv_repair import SUMS, few_cells, is_footer, is_sum
+from qms22.tables.sources.compressed import DAMAGED, ZIP_START, TableFile, fault
+from qms22.tables.sources.csv_repair import LEAST_COLUMNS, MOST_FOOTER, SUMS, end_of_rows, find_sums
 from qms22.tables.sources.header import find_header, joined_names, left_out, unique_names
 from qms22.tables.sources.storage_types import StorageType
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
@@ -32,8 +33,6 @@ from qms22.tables.texts.words import NA, list_quoted, list_some
 
 # Excel keeps an encrypted workbook in a stream of this name.
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-# Rows among which sums and remarks are looked for.
-_MOST_FOOTER_ROWS = 20
 # Rows in which the names of columns are looked for.
 _SAMPLE = 80
 # The estimated ratio of the sizes of the values and the file.
@@ -75,8 +74,7 @@ def read_sheet(file: TableFile, wanted: str | None = None) -> Content:
     path = str(file.path)
     called = path if wanted is None else f"{path}#{wanted}"
     with _opened(file) as book:
-        visible, hidden = _sheet_names(book)
-        names = visible + hidden
+        names = [*chain(*_sheet_names(book))]
         if wanted is not None and wanted not in names:
             raise ValueError(f"{path} has no sheet {wanted!r}; its sheets are {list_quoted(names)}")
         for name in names if wanted is None else [wanted]:
@@ -87,19 +85,21 @@ def read_sheet(file: TableFile, wanted: str | None = None) -> Content:
                 len(rows[0]) < 2 and len(names) > 1 and not wanted
             ):
                 continue
-            first_number = (sheet.start or (0, 0))[0] + 1
-            found, places, first_row = _find_table(rows, first_number, name, path, called)
-            first_column = (sheet.start or (0, 0))[1] + 1
-            places = {column: first_column + at for column, at in places.items()}
-            found = replace(found, looks=partial(column_looks, file, name, first_row, places))
+            first_row, first_column = sheet.start or (0, 0)
+            found, places, number = _find_table(rows, first_row + 1, name, path, called)
+            places = {column: first_column + 1 + at for column, at in places.items()}
             others = [repr(other) for other in names if other != name]
-            if wanted is None and others:
-                note = f"{path}: the sheet {name!r} was read, not {list_some(others)}"
-                found = replace(found, notes=(note, *found.notes))
-            return found
-    raise EmptyTableError(
-        f"{called} has no sheet with a header and rows; give a workbook with a table"
-    )
+            note = f"{path}: the sheet {name!r} was read, not {list_some(others)}"
+            notes = (note,) * (wanted is None and bool(others)) + found.notes
+            looks = partial(column_looks, file, name, number, places)
+            return replace(found, notes=notes, looks=looks)
+    raise no_sheet(called)
+
+
+def no_sheet(name: str) -> EmptyTableError:
+    """Return the error for a workbook without tables."""
+    what = f"{name} has no sheet with a header and rows"
+    return EmptyTableError(f"{what}; give a workbook with a table")
 
 
 @contextmanager
@@ -123,10 +123,7 @@ def _opened(file: TableFile) -> Iterator[calamine.CalamineWorkbook]:
     except calamine.PasswordError as error:
         raise ValueError(protected) from error
     except calamine.CalamineError as error:
-        raise ValueError(
-            f"{file.path} cannot be read as a workbook ({shorten_error(error)}); the file looks "
-            "damaged, get it again"
-        ) from error
+        raise fault(f"{file.path} cannot be read as a workbook", error, DAMAGED) from error
     finally:
         reading_ended()
 
@@ -144,9 +141,8 @@ def _try_to_open(content: bytes, path: Path) -> None:
 
 def _sheet_names(book: calamine.CalamineWorkbook) -> tuple[list[str], list[str]]:
     """Return the names of visible and of hidden sheets."""
-    hidden = [
-        sheet.name for sheet in book.sheets_metadata if not str(sheet.visible).endswith("Visible")
-    ]
+    sheets = book.sheets_metadata
+    hidden = [sheet.name for sheet in sheets if not str(sheet.visible).endswith("Visible")]
     return [name for name in book.sheet_names if name not in hidden], hidden
 
 
@@ -157,10 +153,9 @@ def _find_table(
 
     Also return the places of its columns among those of the rows, and the number of its first row.
     """
-    filled = [(number, row) for number, row in enumerate(rows, first_number) if _is_filled(row)]
-    numbers = [number for number, _ in filled]
-    body = [row for _, row in filled]
-    texts = [[text_of(cell) or "" for cell in row] for row in body[:_SAMPLE]]
+    numbers = [at for at, row in enumerate(rows, first_number) if _is_filled(row)]
+    body = [rows[number - first_number] for number in numbers]
+    texts = [_texts(row) for row in body[:_SAMPLE]]
     header, first = find_header(texts)
     notes = []
     joined = joined_names(texts[header], texts[header - 1]) if header else None
@@ -206,38 +201,29 @@ def _find_table(
 
 def _sums_between(rows: list[Row]) -> dict[int, str]:
     """Return the rows with sums of others, and their labels."""
-    if not rows:
+    if not rows or len(rows[0]) < LEAST_COLUMNS:
         return {}
     filled = np.array([sum(cell != "" for cell in row) for row in rows])
-    found = {}
-    for at in few_cells(filled) if len(rows[0]) > 2 else []:
-        texts = [text_of(cell) or "" for cell in rows[at]]
-        if is_sum(texts):
-            found[int(at)] = next(text for text in texts if text)
+    found = find_sums(filled, lambda at: _texts(rows[at]))
     others = {cell for at, row in enumerate(rows) if found and at not in found for cell in row}
-    return {at: label for at, label in found.items() if label not in others}
+    return {at: label for at, (_, label) in found.items() if label not in others}
 
 
 def _end_of_table(rows: list[Row], first: int) -> int:
     """Return where sums and remarks begin at the end of a sheet."""
-    start = max(first + 1, len(rows) - _MOST_FOOTER_ROWS)
-    texts = [[text_of(cell) or "" for cell in row] for row in rows[start:]]
-    last = len(rows)
-    while last > start and is_footer(
-        _without_empty_end(texts[last - 1 - start]), texts[: last - 1 - start], len(rows[0])
-    ):
-        last -= 1
-    return last
+    start = max(first + 1, len(rows) - MOST_FOOTER)
+    texts = [_texts(row) for row in rows[start:]]
+    for row in texts:
+        while row and not row[-1]:
+            row.pop()
+    return start + end_of_rows(texts, len(rows[0]))
 
 
-def _without_empty_end(row: list[str]) -> list[str]:
-    while row and not row[-1]:
-        row = row[:-1]
-    return row
+def _texts(row: Row) -> list[str]:
+    return [text_of(cell) or "" for cell in row]
 
 
 def _is_filled(row: Row) -> bool:
-    """Return whether a row has a cell that is not empty."""
     return any(type(cell) is not str or cell.strip() for cell in row)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from qms22._runtime.memory import MemoryBudget
-from qms22.tables.sources.compressed import ZIP_START, shorten_error
+from qms22.tables.sources.compressed import DAMAGED, ZIP_START, fault
 
 # Bytes that the reader takes for each place up to the last one.
 _PLACE_BYTES = 40
@@ -58,10 +58,7 @@ def check_book(content: bytes, path: Path) -> None:
     except (NotImplementedError, RuntimeError):
         return  # encrypted, as the reader will say
     except (BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(
-            f"{path} cannot be read as a workbook ({shorten_error(error)}); the file looks "
-            "damaged, get it again"
-        ) from error
+        raise fault(f"{path} cannot be read as a workbook", error, DAMAGED) from error
 
 
 def _check_places(rows: int, columns: int, budget: MemoryBudget) -> None:
@@ -89,7 +86,6 @@ def _blocks(archive: ZipFile, name: str) -> Iterator[tuple[bytes, int]]:
 
 
 def _shared_texts(archive: ZipFile) -> array[int]:
-    """Return the sizes of the shared texts."""
     sizes = array("q")
     if "xl/sharedStrings.bin" in archive.namelist():
         content = archive.read("xl/sharedStrings.bin")
@@ -107,7 +103,6 @@ def _shared_texts(archive: ZipFile) -> array[int]:
 
 
 def _check_sheet(archive: ZipFile, name: str, texts: array[int], budget: MemoryBudget) -> None:
-    """Check a sheet in XML."""
     last_row, last_column = _NEAR
     is_far, n_cells = False, 0
     for block, _ in _blocks(archive, name):
@@ -156,7 +151,6 @@ def _records(content: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _check_binary(content: bytes, texts: array[int], budget: MemoryBudget) -> None:
-    """Check a sheet of an .xlsb file."""
     last_row = last_column = n_cells = 0
     for kind, at, _ in _records(content):
         if kind == _ROW:

@@ -77,10 +77,10 @@ def list_quoted(names: Iterable[str]) -> str:
     return list_some([repr(name) for name in names])
 
 
-def list_some(values: list[str]) -> str:
-    """Return the first five values for a message, and the number of the others."""
-    more = f" and {len(values) - 5} more" if len(values) > 5 else ""
-    return ", ".join(values[:5]) + more
+def list_some(values: list[str], most: int = 5) -> str:
+    """Return the first values for a message, and the number of the others."""
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(values[:most]) + more
 
 
 def join_notes(notes: Iterable[str]) -> list[str]:
