@@ -117,12 +117,13 @@ class Standstill(Derived):
             numbers = rows[name].values[order]
             is_equal = np.append(False, is_next & (numbers[1:] == numbers[:-1]))[: len(order)]
             places = np.minimum(np.searchsorted(values, numbers), max(len(values) - 1, 0))
-            says = np.full(len(order), _MOST_A_STEP)
+            rate = np.full(len(order), _MOST_A_STEP)
             if len(values):
-                says = np.where(values[places] == numbers, rates[places], says)
-            found += np.where(is_equal, says, 0.0)
+                rate = np.where(values[places] == numbers, rates[places], rate)
+            found += np.where(is_equal, rate, 0.0)
             n_equal += is_equal
-        return in_order.put(np.where(n_equal >= _LEAST_COUNT, found, 0.0))
+        says: Floats = in_order.put(np.where(n_equal >= _LEAST_COUNT, found, 0.0))
+        return says
 
     def learn(self, rows: Columns) -> StandstillCheck:
         """Learn how much known-normal rows repeat."""
