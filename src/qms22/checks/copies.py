@@ -77,6 +77,11 @@ class CopyCheck(Check):
                 different[(different < 0) & _are_in(whole - of_cells, known)] = at
         return np.where(is_copy, len(self.more), different)
 
+    def differ_in(self, rows: Columns) -> Ints:
+        """Return the number of the one column in which rows differ from others; -1 for none."""
+        codes = self._codes(rows, own=False)
+        return np.where(codes < len(self.more), codes, -1)
+
     def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd it is that rows are there again."""
         n, n_rows = self.n_normal, rows[N_ROWS].values

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qms22.checks import OddCells, TableChecks
 from qms22.checks.check import Said, Shower, Usual, listed, share_of_rows, shown_cells
-from qms22.checks.copies import cell_hashes
+from qms22.checks.copies import CopyCheck, cell_hashes
 from qms22.checks.single import LevelCheck
 from qms22.checks.texts import FAULTS, TextCheck
 from qms22.detection.reasons.blame import LEAST_ODD, find_culprits
@@ -34,6 +34,10 @@ _LEAST_PART = 0.3
 # than 2 % of them have is no reason.
 _NEAR = 0.05
 _MOST_ALIKE = 0.02
+
+
+# Less than any difference between two surprises that counts.
+_A_LITTLE = 1e-3
 
 
 class RowReason(NamedTuple):
@@ -94,6 +98,7 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
     if not checks.checks:
         return [[] for _ in surprises]
     _prefer_new_levels(checks, surprises)
+    _prefer_cells(checks, rows, surprises)
     blamed, without = checks.blame(rows)
     culprits = find_culprits(checks, rows, surprises, blamed)
     found = []
@@ -158,6 +163,22 @@ def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> N
             is_odd = surprises[:, preferred] >= LEAST_ODD
             surprises[is_odd, preferred] = surprises[is_odd][:, [preferred, other]].max(axis=1)
             surprises[is_odd, other] = 0.0
+
+
+def _prefer_cells(checks: TableChecks, rows: Columns, surprises: NDArray[np.float64]) -> None:
+    """Let rows that are the same but for a cell be odd for their other cells, if these are odd.
+
+    Airports at 0° north and east are alike because that is wrong.
+    """
+    for at, check in enumerate(checks.checks):
+        if not isinstance(check, CopyCheck):
+            continue
+        alone = check.differ_in(rows)
+        for place in np.flatnonzero(alone >= 0).tolist():
+            is_other = [check.more[alone[place]] != name != "" for name in checks.blamed]
+            oddest = surprises[place, is_other].max(initial=0.0)
+            if oddest >= LEAST_ODD:
+                surprises[place, at] = min(surprises[place, at], oddest - _A_LITTLE)
 
 
 def _with_blame(
