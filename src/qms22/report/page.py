@@ -66,8 +66,6 @@ def write_page(path: Path, content: PageContent) -> Path:
     )
     atomic_write(path, page.encode())
     return path
-    atomic_write(path, page.encode())
-    return path
 
 
 def _hash(text: str) -> str:

@@ -143,7 +143,7 @@ def _with_booleans(batch: pa.RecordBatch, columns: list[int]) -> pa.RecordBatch:
     return batch
 
 
-def _sqlite_values(column: pa.ChunkedArray) -> list[Any]:
+def _sqlite_values(column: pa.ChunkedArray) -> list[object]:
     """Return the values of a column; SQLite keeps dates as texts in ISO form."""
     is_text = types.is_temporal(column.type)
     return [str(each) if is_text and each is not None else each for each in column.to_pylist()]
@@ -348,7 +348,7 @@ def _plain(array: pa.Array) -> pa.Array:
     return array
 
 
-def _seconds(value: Any) -> float | None:
+def _seconds(value: pa.MonthDayNano | None) -> float | None:
     if value is None:
         return None
     return float(value.months * _MONTH + value.days * _DAY + value.nanoseconds / 1e9)

@@ -242,7 +242,7 @@ def _leaves(fields: Iterable[pa.Field], before: str = "") -> Iterator[str]:
     """Return the columns that fields are."""
     for field in fields:
         if pa.types.is_struct(field.type):
-            yield from _leaves(field.type.fields, f"{before}{field.name}.")
+            yield from _leaves(field.type, f"{before}{field.name}.")
         else:
             yield before + field.name
 

@@ -20,7 +20,7 @@ from qms22.tables.texts.words import list_some
 # Records to convert at once.
 _RECORDS = 8192
 
-Record = dict[str, Any]
+Record = dict[str, object]
 
 
 def read_json_lines(file: TableFile) -> Content:
@@ -98,7 +98,7 @@ def read_json(file: TableFile) -> Content:
     return Content(MemoryRows(pa.table(arrays)), notes)
 
 
-def _find_columns(document: Any, path: str) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
+def _find_columns(document: Any, path: str) -> tuple[dict[str, list[object]], tuple[str, ...]]:
     """Return the values of each column, and which part of the document has them."""
     if isinstance(document, list):
         return _columns(_check_records(document, "", path)), ()
@@ -132,7 +132,7 @@ def _check_records(records: list[Any], where: str, path: str) -> list[Record]:
     return [flatten(record) for record in records]
 
 
-def _from_split(names: Any, rows: Any, path: str) -> dict[str, list[Any]]:
+def _from_split(names: Any, rows: Any, path: str) -> dict[str, list[object]]:
     is_table = isinstance(names, list) and isinstance(rows, list)
     wrong = [at for at, row in enumerate(rows) if not isinstance(row, list)] if is_table else []
     wrong = wrong or [at for at, row in enumerate(rows) if is_table and len(row) != len(names)]
@@ -156,7 +156,7 @@ def flatten(record: Record, before: str = "") -> Record:
     return flat
 
 
-def _columns(records: Sequence[Record]) -> dict[str, list[Any]]:
+def _columns(records: Sequence[Record]) -> dict[str, list[object]]:
     """Return the values of each column; None where a record has no such key."""
     names = dict.fromkeys(key for record in records for key in record)
     return {name: [record.get(name) for record in records] for name in names}

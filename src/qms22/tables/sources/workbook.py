@@ -11,7 +11,6 @@ from functools import partial
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +56,7 @@ with contextlib.suppress(BaseException):
 # Address space of Python with its reader, and more.
 _OF_PROGRAM = 1 << 28
 
-Row = list[Any]
+Row = Sequence[object]
 
 
 def visible_sheets(file: TableFile) -> list[str]:
@@ -85,14 +84,11 @@ def read_sheet(file: TableFile, wanted: str | None = None) -> Content:
                 len(rows[0]) < 2 and len(names) > 1 and not wanted
             ):
                 continue
-            first_row, first_column = sheet.start or (0, 0)
-            found, places, number = _find_table(rows, first_row + 1, name, path, called)
-            places = {column: first_column + 1 + at for column, at in places.items()}
+            found = _find_table(rows, sheet.start or (0, 0), file, name, called)
             others = [repr(other) for other in names if other != name]
             note = f"{path}: the sheet {name!r} was read, not {list_some(others)}"
-            notes = (note,) * (wanted is None and bool(others)) + found.notes
-            looks = partial(column_looks, file, name, number, places)
-            return replace(found, notes=notes, looks=looks)
+            is_chosen = wanted is None and bool(others)
+            return replace(found, notes=(note, *found.notes)) if is_chosen else found
     raise no_sheet(called)
 
 
@@ -147,14 +143,15 @@ def _sheet_names(book: calamine.CalamineWorkbook) -> tuple[list[str], list[str]]
 
 
 def _find_table(
-    rows: list[Row], first_number: int, sheet: str, path: str, called: str
-) -> tuple[Content, dict[str, int], int]:
+    rows: Sequence[Row], start: tuple[int, int], file: TableFile, sheet: str, called: str
+) -> Content:
     """Return the table among the rows of a sheet, without what is around it.
 
-    Also return the places of its columns among those of the rows, and the number of its first row.
+    The first of the rows and of their columns have the numbers `start`, from 0 on.
     """
-    numbers = [at for at, row in enumerate(rows, first_number) if _is_filled(row)]
-    body = [rows[number - first_number] for number in numbers]
+    path = str(file.path)
+    filled = [at for at, row in enumerate(rows) if _is_filled(row)]
+    body = [rows[at] for at in filled]
     texts = [_texts(row) for row in body[:_SAMPLE]]
     header, first = find_header(texts)
     notes = []
@@ -184,22 +181,23 @@ def _find_table(
         if not name:
             name = f"column {at + 1}"
             notes.append(f"{path}: a column without a name is called {name!r}")
-        columns[name], places[name] = arrow_column(values, column_type(types)), at
+        columns[name], places[name] = arrow_column(values, column_type(types)), start[1] + 1 + at
         if NA in values and is_text(columns[name].type):
             # The text of the sheet; it is left out unless texts are asked for.
             columns[name] = pc.if_else([value == NA for value in values], NA, columns[name])
             with_na[name] = "code"
-    numbers = [numbers[at] for at in kept]
+    numbers = [start[0] + 1 + filled[at] for at in kept]
 
     def place(row: int) -> str:
         return f"{called}, sheet {sheet!r}, row {numbers[row]}"
 
     table = MemoryRows(pa.table(columns), with_na)
-    content = Content(table, tuple(notes), place=place, with_na=frozenset(with_na))
-    return content, places, min(numbers, default=first_number)
+    looks = partial(column_looks, file, sheet, min(numbers, default=start[0] + 1), places)
+    codes = frozenset(with_na)
+    return Content(table, tuple(notes), place=place, with_na=codes, looks=looks)
 
 
-def _sums_between(rows: list[Row]) -> dict[int, str]:
+def _sums_between(rows: Sequence[Row]) -> dict[int, str]:
     """Return the rows with sums of others, and their labels."""
     if not rows or len(rows[0]) < LEAST_COLUMNS:
         return {}
@@ -209,7 +207,7 @@ def _sums_between(rows: list[Row]) -> dict[int, str]:
     return {at: label for at, (_, label) in found.items() if label not in others}
 
 
-def _end_of_table(rows: list[Row], first: int) -> int:
+def _end_of_table(rows: Sequence[Row], first: int) -> int:
     """Return where sums and remarks begin at the end of a sheet."""
     start = max(first + 1, len(rows) - MOST_FOOTER)
     texts = [_texts(row) for row in rows[start:]]
@@ -227,7 +225,7 @@ def _is_filled(row: Row) -> bool:
     return any(type(cell) is not str or cell.strip() for cell in row)
 
 
-def _whole_numbers(values: Sequence[Any]) -> list[Any]:
+def _whole_numbers(values: Sequence[object]) -> list[object]:
     """Return whole numbers as such if no number is a fraction; Excel has only floats."""
     floats = [value for value in values if type(value) is float]
     if all(value.is_integer() and abs(value) <= _EXACT for value in floats):
