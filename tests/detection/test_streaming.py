@@ -266,7 +266,7 @@ FEW_THREADS = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "1",
 }
-GROWTH = 100_000_000
+GROWTH = 50_000_000
 CAPPED = f"""
 import resource
 from pathlib import Path
@@ -274,8 +274,13 @@ import numpy as np
 from qms22 import detect
 from qms22.detection.results.result_files import write_tables
 
+# All columns are written, and to score few of them takes less time.
+ignored = ["x%d" % at for at in range(16, 40)]
+
 def work(name):
-    found = detect("n.parquet", name, max_samples=2000, preset="paper", n_jobs=1)
+    found = detect(
+        "n.parquet", name, max_samples=2000, preset="paper", n_jobs=1, ignore=ignored
+    )
     write_tables(found.tables(), Path("o.parquet"))
     return found
 
@@ -296,7 +301,7 @@ def test_a_file_larger_than_memory(tmp_path: Path) -> None:
     n_columns = 40
     schema = pa.schema([(f"x{at}", pa.float64()) for at in range(n_columns)])
     rng = np.random.default_rng(0)
-    for name, n_groups in (("n.parquet", 1), ("b.parquet", 26)):
+    for name, n_groups in (("n.parquet", 1), ("b.parquet", 13)):
         with pq.ParquetWriter(tmp_path / name, schema, use_dictionary=False) as writer:
             for _ in range(n_groups):
                 rows = rng.normal(size=(25_000, n_columns))
@@ -311,4 +316,4 @@ def test_a_file_larger_than_memory(tmp_path: Path) -> None:
         env={**os.environ, **FEW_THREADS},
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.split() == ["capped", "650000"]
+    assert result.stdout.split() == ["capped", "325000"]
