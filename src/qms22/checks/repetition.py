@@ -141,7 +141,8 @@ class StandstillCheck(Check):
     def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd it is, at most as odd as chance makes it."""
         says = rows[self.more[0]].values
-        return np.minimum(self.reference.surprise(says, own=own), says)
+        surprise: Floats = np.minimum(self.reference.surprise(says, own=own), says)
+        return surprise
 
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return the names of the numbers: which of them are equal is not kept."""
