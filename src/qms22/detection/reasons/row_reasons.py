@@ -171,7 +171,7 @@ def _prefer_cells(checks: TableChecks, rows: Columns, surprises: NDArray[np.floa
     Airports at 0° north and east are alike because that is wrong.
     """
     for at, check in enumerate(checks.checks):
-        if not isinstance(check, CopyCheck):
+        if not isinstance(check, CopyCheck) or not rows.keys() >= {*check.more}:
             continue
         alone = check.differ_in(rows)
         for place in np.flatnonzero(alone >= 0).tolist():

@@ -67,9 +67,10 @@ _NUMBERED = (
 _NUMBERED_WORDS = frozenset(_NUMBERED.split())
 # Codes have at least four digits: fewer may be counts, such as a visit_no.
 _LEAST_CODE = 1000
-# Numbers of five digits or more may be codes whatever their name is: if so small a share of the
-# whole numbers in their middle half is there, and so few of them end with 0.
-_LEAST_SPARSE = 10_000
+# Numbers of eight digits or more may be codes whatever their name is: if so small a share of the
+# whole numbers in their middle half is there, and so few of them end with 0. Shorter ones may be
+# prices.
+_LEAST_SPARSE = 1e7
 _MOST_DENSE = 0.1
 _MOST_ROUND = 0.4
 # So few of the numbers may be smaller: a round number.
@@ -217,7 +218,9 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
         is_code = code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE
         different = np.unique(present)
         recur = len(different) * LEAST_RECURRING <= len(present)
-        is_numbered = _last_word(name) in _NUMBERED_WORDS or _are_sparse(present, different)
+        is_numbered = _last_word(name) in _NUMBERED_WORDS or (
+            len(present) >= _LEAST_COUNTED and _are_sparse(present, different)
+        )
         if is_plain and (is_code or (is_numbered and recur)):
             return _judge_texts(to_levels(cells))
     return ColumnPlan(name, "number", number_format=form)
