@@ -233,14 +233,14 @@ def inverters(n_times: int, first: str, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     times = pd.date_range(first, periods=n_times, freq="30min")
     sun = np.maximum(np.sin(2 * np.pi * (np.arange(n_times) / 48 - 0.25)), 0.0)
-    power = np.outer(100 + 10 * np.arange(5), sun) * rng.uniform(0.9, 1.1, (5, n_times))
+    power = np.outer(100 + 10 * np.arange(5), sun) * rng.uniform(0.98, 1.02, (5, n_times))
     table = {
         "inverter": np.repeat([f"I{number}" for number in range(5)], n_times),
         "time": np.tile(times, 5),
         "total": 1e5 + np.cumsum(power + 1, axis=1).ravel().round(1),
     }
     for name, factor in (("power", 1.0), ("current", 0.4), ("heat", 0.2), ("load", 0.7)):
-        noise = rng.uniform(0.95, 1.05, power.size)
+        noise = rng.uniform(0.99, 1.01, power.size)
         table[name] = (power.ravel() * factor * noise).round(1)
     return pd.DataFrame(table)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from qms22.checks.arrays import Ints
@@ -114,9 +116,9 @@ def find_sequences(
     found += counters.values()
     if date in rows:
         series = find_series(rows, ("", *entities), others, date, orders)
-        measured = {
-            n_levels.get(each.entity, 1): each.entity for each in (*counters.values(), *series)
-        }
-        stand = (Standstill.find(rows, others, entity, date) for entity in measured.values())
+        # Most numbers of an instrument are series; those of a customer are not.
+        n_series = Counter(each.entity for each in series)
+        panels = [entity for entity, n in n_series.items() if 2 * n > len(others)]
+        stand = (Standstill.find(rows, others, entity, date) for entity in panels)
         found += [*series, *stand]
     return tuple(each for each in found if each is not None)

@@ -94,8 +94,8 @@ class MovedColumn:
         "missing 1 % → 8 %".
     effect : float
         In [0, 1]: the largest difference between the two distribution functions of numbers, half of
-        the sum of the differences between the shares of levels, or the difference between the
-        shares of missing cells.
+        the sum of the differences between the shares of levels, both times the share of rows with a
+        value, or the difference between the shares of missing cells.
     p_value : float
         Of the hypothesis that the batch is like the normal rows in all columns, adjusted for the
         number of comparisons by Holm's method.
@@ -278,7 +278,7 @@ def _compare_levels(
     return MovedColumn(
         pair.name,
         change_of_share(f"share of {pair.levels[order[most]]!r}", *shares),
-        float(np.abs(change).sum() / 2),
+        float(np.abs(change).sum() / 2) * _share_present(sizes, n_present),
         _chance_of_shares(grouped, n_present),
         min(1.0, _MOST_TESTED * float(lost.min(initial=1.0))),
         bool(is_new.mean() > _OUTSIDE),
@@ -306,12 +306,17 @@ def _compare_numbers(pair: ColumnPair, sizes: _Sizes, n_present: _Sizes) -> Move
     return MovedColumn(
         pair.name,
         change_of_numbers(normal, batch),
-        effect,
+        effect * _share_present(sizes, n_present),
         # The limit distribution: higher than the exact values that tests/test_promises.py has.
         float(kolmogorov(math.sqrt(size) * effect)),
         min(1.0, len(_RANGES) * float(lost.min())),
         is_whole and bool(is_outside.mean() > _OUTSIDE),
     )
+
+
+def _share_present(sizes: _Sizes, n_present: _Sizes) -> float:
+    """Return the share of rows with a value, in the table that has more."""
+    return max(n_present.normal / sizes.normal, n_present.batch / sizes.batch)
 
 
 def _counts_in_ranges(is_normal: NDArray[np.bool_], sizes: _Sizes) -> NDArray[np.int64]:
