@@ -229,11 +229,12 @@ def test_a_row_with_a_wrong_date_is_before_no_other() -> None:
 
 
 def inverters(n_times: int, first: str, seed: int) -> pd.DataFrame:
-    """Draw measurements of five inverters, which are all 0 in half of the rows, at night."""
+    """Draw measurements of five inverters, which are all 0 at night."""
     rng = np.random.default_rng(seed)
     times = pd.date_range(first, periods=n_times, freq="30min")
-    sun = np.maximum(np.sin(2 * np.pi * (np.arange(n_times) / 48 - 0.25)), 0.0)
-    power = np.outer(100 + 10 * np.arange(5), sun) * rng.uniform(0.98, 1.02, (5, n_times))
+    sun = np.maximum(np.sin(2 * np.pi * np.arange(n_times) / 48) + 0.6, 0.0)
+    drift = np.cumsum(rng.normal(0, 0.05, (5, n_times)), axis=1)
+    power = 100 * sun * np.exp(drift)
     table = {
         "inverter": np.repeat([f"I{number}" for number in range(5)], n_times),
         "time": np.tile(times, 5),
@@ -253,7 +254,8 @@ def test_a_row_that_repeats_the_one_before() -> None:
     batch.loc[row, measured] = batch.loc[row - 1, measured]
     found = look(normal, batch)
     of_repeats = found.by(StandstillCheck)
-    assert found.ranking[0] == int(np.argmax(of_repeats)) == row
+    assert int(np.argmax(of_repeats)) == row
+    assert of_repeats[row] > 10
     # At night all are 0, as in many normal rows.
     assert np.delete(of_repeats, row).max() < 5
     assert found.says(row, StandstillCheck) == (
