@@ -12,7 +12,7 @@ from qms22 import QMS22Ensemble, detect
 from qms22.checks.cases import repeated_cases, staying_levels, staying_rises, staying_values
 from qms22.checks.dates import IntervalCheck, WeekdayCheck
 from qms22.checks.dependence import DependenceCheck
-from qms22.checks.repetition import RepetitionCheck
+from qms22.checks.sequences.repetition import RepetitionCheck
 from qms22.checks.single import LevelCheck, ValueCheck
 from qms22.checks.surprise import NumberReference
 from qms22.checks.texts import TextCheck

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from looking import Looked, look
 
-from qms22.checks.limits import ProductLimitCheck
+from qms22.checks.sequences.limits import ProductLimitCheck
 
 
 def make_loads(n_rows: int, seed: int, least: float = 0.0, most: float = np.inf) -> pd.DataFrame:

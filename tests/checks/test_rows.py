@@ -11,10 +11,10 @@ from looking import look
 
 from qms22.checks.copies import CopyCheck, KeyCheck
 from qms22.checks.groups import GroupCheck
-from qms22.checks.limits import LimitCheck
-from qms22.checks.repetition import RepetitionCheck, StandstillCheck
-from qms22.checks.series import SeriesCheck
-from qms22.checks.steps import GapCheck, StepCheck
+from qms22.checks.sequences.limits import LimitCheck
+from qms22.checks.sequences.repetition import RepetitionCheck, StandstillCheck
+from qms22.checks.sequences.series import SeriesCheck
+from qms22.checks.sequences.steps import GapCheck, StepCheck
 
 N_NORMAL, N_BATCH, ODD = 600, 200, 7
 

@@ -10,9 +10,7 @@ describes it in words; what a batch does as a whole is not odd.
 - `groups`, `dependence`: cells that belong together. `arithmetic`: sums and products. `fitting`,
   `relations`: numbers that do not fit the others.
 - `copies`: rows that are there again. `cases`: rows that are one case.
-- `in_order`: rows of one entity in order, and what is derived from them. `repetition` (runs and
-  bursts), `steps` (counters and gaps), `series`, `limits`: checks of that. `sequences`: which of
-  them a table has.
+- `sequences`: a room of its own, for rows of one entity in the order of time.
 """
 
 from qms22.checks.choice import LearnedChecks, learn_checks

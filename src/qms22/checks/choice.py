@@ -21,10 +21,10 @@ from qms22.checks.counting import find_places
 from qms22.checks.dates import AbsurdDateCheck, IntervalCheck, TimeOfDayCheck, WeekdayCheck
 from qms22.checks.dependence import MissingTogetherCheck, learn_dependences, learn_orders
 from qms22.checks.groups import learn_groups
-from qms22.checks.in_order import derive
-from qms22.checks.limits import learn_product_limits
-from qms22.checks.sequences import find_sequences, is_of_another_time, time_order
-from qms22.checks.series import Series
+from qms22.checks.sequences.in_order import derive
+from qms22.checks.sequences.in_time import find_sequences, is_of_another_time, time_order
+from qms22.checks.sequences.limits import learn_product_limits
+from qms22.checks.sequences.series import Series
 from qms22.checks.single import LEAST_ENTITIES, LevelCheck, PresenceCheck, ValueCheck, count_new
 from qms22.checks.surprise import OddnessScale
 from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, Roles, TableChecks

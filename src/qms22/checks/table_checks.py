@@ -17,11 +17,11 @@ from qms22.checks.codings import TextParts
 from qms22.checks.copies import COPIES, count_copies, count_keys
 from qms22.checks.dependence import DependenceCheck
 from qms22.checks.fitting import FittingChecks
-from qms22.checks.in_order import Derived, derive
-from qms22.checks.repetition import RepetitionCheck
-from qms22.checks.series import Series
+from qms22.checks.sequences.in_order import Derived, derive
+from qms22.checks.sequences.repetition import RepetitionCheck
+from qms22.checks.sequences.series import Series
+from qms22.checks.sequences.steps import CounterSteps
 from qms22.checks.single import LevelCheck, ValueCheck, may_get_others
-from qms22.checks.steps import CounterSteps
 from qms22.checks.surprise import OddnessScale
 from qms22.checks.texts import MisspellingCheck, TextCheck
 from qms22.estimators.weights import excess, excess_weight

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
-from qms22.checks.sequences import time_distance, time_order
+from qms22.checks.sequences.in_time import time_distance, time_order
 from qms22.checks.single import LEAST_ENTITIES
 from qms22.decisions.batch_profile import Profile, profile_batch, row_evidence
 from qms22.decisions.comparison import Comparison

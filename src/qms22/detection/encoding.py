@@ -16,7 +16,7 @@ from qms22._runtime.warn import warn_user
 from qms22.checks.cases import staying_levels
 from qms22.checks.copies import row_hashes
 from qms22.checks.counting import LEAST_RECURRING
-from qms22.checks.sequences import is_of_another_time, time_order
+from qms22.checks.sequences.in_time import is_of_another_time, time_order
 from qms22.checks.single import LEAST_ENTITIES
 from qms22.checks.surprise import NumberReference
 from qms22.detection.aligning.periods import CASES_NOTE, find_periods

@@ -12,7 +12,7 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import draw_rows
 from qms22.checks import LearnedChecks, OddCells, TableChecks
 from qms22.checks.copies import row_hashes
-from qms22.checks.sequences import is_of_another_time
+from qms22.checks.sequences.in_time import is_of_another_time
 from qms22.decisions.ruler import Ruler
 from qms22.detection.encoding import EncodedTables
 from qms22.estimators.base import for_workers

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, listed, shown_cells
 from qms22.checks.copies import cell_hashes
-from qms22.checks.sequences import time_order
+from qms22.checks.sequences.in_time import time_order
 from qms22.detection.reasons.explaining import shower
 from qms22.detection.reasons.row_reasons import RowReason
 from qms22.report.content import RowContext

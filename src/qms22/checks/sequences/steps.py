@@ -14,7 +14,7 @@ from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, shown_cells
 from qms22.checks.copies import cell_hashes
 from qms22.checks.dates import unit_of_days
-from qms22.checks.in_order import Derived, Orders
+from qms22.checks.sequences.in_order import Derived, Orders
 from qms22.checks.surprise import NumberReference, TailReference, surprise_of_few
 from qms22.tables.columns.cells import Columns, count_rows
 from qms22.tables.columns.date_parts import DAY

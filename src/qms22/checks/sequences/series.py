@@ -13,7 +13,7 @@ from qms22.checks.arrays import Floats
 from qms22.checks.check import Said, Shower, Usual, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.groups import GroupCheck, Grouping
-from qms22.checks.in_order import Derived, Orders
+from qms22.checks.sequences.in_order import Derived, Orders
 from qms22.tables.columns.cells import Columns, count_rows
 
 # A panel has one row for each entity and time, but for a few, and so many rows of an entity.

@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 
 from qms22.checks.arrays import Ints
-from qms22.checks.in_order import Derived, orders_of
-from qms22.checks.limits import NearLimits, varies_widely
-from qms22.checks.repetition import Bursts, Runs, Standstill
-from qms22.checks.series import find_series
+from qms22.checks.sequences.in_order import Derived, orders_of
+from qms22.checks.sequences.limits import NearLimits, varies_widely
+from qms22.checks.sequences.repetition import Bursts, Runs, Standstill
+from qms22.checks.sequences.series import find_series
+from qms22.checks.sequences.steps import CounterSteps, Gaps
 from qms22.checks.single import LEAST_ENTITIES
-from qms22.checks.steps import CounterSteps, Gaps
 from qms22.tables.columns.cells import Columns, count_rows
 from qms22.tables.columns.date_parts import has_days
 

@@ -14,7 +14,7 @@ from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check, Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, derived_name
-from qms22.checks.in_order import Derived, Orders
+from qms22.checks.sequences.in_order import Derived, Orders
 from qms22.checks.surprise import TailReference
 from qms22.tables.columns.cells import Columns, count_rows
 from qms22.tables.columns.date_parts import DAY

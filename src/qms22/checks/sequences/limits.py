@@ -18,7 +18,7 @@ from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.counting import find_places
-from qms22.checks.in_order import Derived, Orders
+from qms22.checks.sequences.in_order import Derived, Orders
 from qms22.checks.surprise import NumberReference, TailReference
 from qms22.tables.columns.cells import Columns, count_rows
 from qms22.tables.texts.words import number_text
