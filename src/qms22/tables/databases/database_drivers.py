@@ -306,7 +306,7 @@ def _by_schema(found: Iterable[tuple[str, str]], usual: str | None) -> dict[str,
 
 def _plain_batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """Return the batches of a record batch reader in plain types, the first one without rows."""
-    # A batch without rows would lose the types of codes with older versions of Arrow.
+    # Not from_pylist, which changes the types of codes in older versions of Arrow.
     without_rows = [column.combine_chunks() for column in reader.schema.empty_table().columns]
     for columns in chain([without_rows], (batch.columns for batch in reader)):
         yield pa.RecordBatch.from_arrays(list(map(_plain, columns)), reader.schema.names)
