@@ -40,6 +40,30 @@ def visits(n_rows: int, n_days: int, first: pd.Timestamp, rng: Generator) -> pd.
     )
 
 
+def payroll(months: pd.DatetimeIndex, rng: Generator) -> pd.DataFrame:
+    """Draw what 40 people are paid, by month and number of staff, which rises with the hire."""
+    hired = pd.Timestamp("2005-01-01") + pd.to_timedelta(np.sort(rng.integers(0, 6000, 40)), "D")
+    n_months = len(months)
+    return pd.DataFrame(
+        {
+            "paid": months.repeat(40),
+            "name": np.tile([f"N{number:02}" for number in range(40)], n_months),
+            "hired": np.tile(hired, n_months),
+            "wage": rng.normal(3000, 400, 40 * n_months).round(),
+            # In May and November.
+            "bonus": np.where(np.isin(months.month, [5, 11]).repeat(40), 1500.0, 0.0),
+        }
+    )
+
+
+def test_pay_of_some_months_is_no_drift() -> None:
+    rng = np.random.default_rng(3)
+    normal = payroll(pd.date_range("2024-01-25", periods=12, freq="MS"), rng)
+    found = detect(normal, payroll(pd.date_range("2025-02-01", periods=2, freq="MS"), rng))
+    assert found.verdict is not None
+    assert found.verdict.decision == "fine"
+
+
 def two_times(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     rng = np.random.default_rng(seed)
     return visits(1200, 90, JANUARY, rng), visits(400, 30, APRIL, rng)

@@ -34,6 +34,17 @@ def only(pair: ColumnPair) -> MovedColumn:
     return column
 
 
+def test_a_move_counts_by_the_rows_with_a_value() -> None:
+    normal, batch = np.full(3000, -1), np.full(600, -1)
+    normal[:90], batch[:30] = 0, 1
+    compared = compare_columns([ColumnPair("x", normal, batch, LEVELS)])
+    values = [each for each in compared if not each.is_missing]
+    assert [round(each.effect, 6) for each in values] == [0.05]
+    assert not any(each.is_large for each in values)
+    whole = only(ColumnPair("x", normal[:90], batch[:30], LEVELS))
+    assert whole.effect == 1.0
+
+
 @pytest.mark.parametrize(("n_normal", "n_batch"), [(30, 40), (200, 25), (40, 400)])
 def test_chance_of_lost_rows_is_the_naive_one(n_normal: int, n_batch: int) -> None:
     for share in (0.1, 0.3, 0.8):

@@ -148,6 +148,35 @@ def test_a_row_that_is_repeated_says_so_first() -> None:
         assert str(found.reasons[row][0]).startswith("the same row occurs 3 times")
 
 
+def test_odd_cells_come_before_rows_that_are_alike() -> None:
+    """Two stations are the same but for the line, which says less than their rare kind does."""
+    rng = np.random.default_rng(0)
+
+    def stations(n_rows: int) -> pd.DataFrame:
+        table = {
+            "id": [f"S{number}" for number in rng.permutation(10**6)[:n_rows]],
+            "kind": rng.choice(["rail", "bus"], n_rows),
+            "north": rng.uniform(47, 55, n_rows).round(4),
+            "east": rng.uniform(6, 15, n_rows).round(4),
+            "line": rng.choice([f"L{number}" for number in range(30)], n_rows),
+        }
+        return pd.DataFrame(table)
+
+    normal, batch = stations(800), stations(150)
+    normal.loc[5, "kind"] = "tram"
+    batch.loc[[7, 70], ["kind", "north", "east"]] = ["tram", 50.1, 8.2]
+    batch.loc[[7, 70], "line"] = ["L3", "L4"]
+    found = detect(normal, batch, k=30)
+    for row in (7, 70):
+        texts = [reason.text for reason in found.reasons[row]]
+        assert texts[0].startswith("kind tram, as in 1 of 800 normal rows")
+        assert any("the same as another row but for line" in text for text in texts)
+    # Rows that are usual but for being alike are told by that.
+    batch.loc[[7, 70], "kind"] = "bus"
+    (first, *_), *_ = (detect(normal, batch, k=30).reasons[row] for row in (7, 70))
+    assert first.text.startswith("the same as another row but for line")
+
+
 @pytest.mark.parametrize("n_files", [1, 2])
 def test_decimal_commas_are_shown_as_the_file_has_them(n_files: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)

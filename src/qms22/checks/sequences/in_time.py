@@ -43,8 +43,8 @@ def time_column(rows: Columns) -> str:
         if len(values) > 1 and has_days(cells):
             rising = round(float(np.mean(np.diff(values) >= 0)), 1)
             different, ranks = np.unique(values, return_inverse=True)
-            spread = len(different) > 1 and np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
-            found.append((name, (rising, bool(spread >= _IN_ORDER), len(different))))
+            related = len(different) > 1 and np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
+            found.append((name, (rising, bool(related >= _IN_ORDER), len(different))))
     return max(found, key=lambda each: each[1])[0]
 
 
