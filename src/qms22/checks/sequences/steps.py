@@ -67,7 +67,7 @@ class CounterSteps(Derived):
     def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Compare rows with the one before, or with that before a wrong one."""
         counted, n_last = self._counted(rows), 0
-        if self.last is not None and not are_normal:
+        if self.last is not None and self.date in rows and not are_normal:
             n_last = len(self.last[0])
             pairs = zip(self.last, counted, strict=True)
             entities, days, values = (np.concatenate(pair) for pair in pairs)
